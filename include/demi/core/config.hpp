@@ -15,6 +15,15 @@
 #define DEMI_HD
 #endif
 
+/// Marks the call operator of a functor that calls other functors: they become part of it, so that
+/// packs of lanes meet the instruction set of the loop around it. clang does that to direct calls
+/// only, and would else leave a large inner functor to run without the instruction set.
+#if defined(__CUDACC__)
+#define DEMI_FLATTEN
+#else
+#define DEMI_FLATTEN [[gnu::flatten]]
+#endif
+
 /// 1 when errors are thrown, 0 when they go to the error handler and abort (-fno-exceptions).
 #if defined(__cpp_exceptions)
 #define DEMI_EXCEPTIONS 1

@@ -77,6 +77,10 @@ namespace detail {
 template <class T>
 using element_of_view = typename decltype(tensor_traits<T>::view(std::declval<T&>()))::element_type;
 
+/// Core knows no formats: a number is an arithmetic type or a small value, as every format is.
+template <class T>
+concept number = std::is_arithmetic_v<T> ||(std::is_trivially_copyable_v<T> && sizeof(T) <= 2);
+
 template <class T>
 concept viewable = requires(T& tensor) {
     tensor_traits<T>::view(tensor);
@@ -93,8 +97,7 @@ using range_element = std::remove_reference_t<decltype(*std::begin(std::declval<
 
 /// One tensor: contiguous elements of one number type.
 template <class T>
-concept tensor = detail::viewable<T> && !std::is_pointer_v<detail::element_of_view<T>> &&
-                 !detail::element_is_tensor_like<detail::element_of_view<T>>;
+concept tensor = detail::viewable<T> && detail::number<detail::element_of_view<T>>;
 
 /// A range of tensors, or of pointers or references to tensors.
 template <class T>

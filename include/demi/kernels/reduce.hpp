@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/// The checked front door to a backend's reduction, and the plain sum.
+#pragma once
+
+#include <demi/core/real.hpp>
+#include <demi/kernels/transform.hpp>
+
+namespace demi::inline DEMI_ABI {
+
+/// Reduces the operands with a `lane_reducer` and returns the result.
+///
+/// Throws `invalid_argument` when the shapes differ. Cost: one pass; waits for the backend. The
+/// result is the same bits for any number of threads.
+template <backend B, class Reducer, class... Operands>
+typename Reducer::value_type reduce(B& where, const Reducer& reducer, const Operands&... operands) {
+    detail::require_operands("reduce", operands...);
+    auto result = where.template make_buffer<typename Reducer::value_type>(1);
+    where.reduce(result.data(), reducer, operands...);
+    return where.read(result.data()).get();
+}
+
+/// A reducer that adds up `map(values...)` in double precision.
+template <class Map>
+struct sum_of {
+    using value_type = double;
+
+    template <class Real>
+    struct partial {
+        typename real_traits<Real>::wide sum{};
+    };
+
+    Map map;
+
+    template <class Real>
+    DEMI_HD void accumulate(partial<Real>& into, const std::type_identity_t<Real>& value)
+        const requires std::invocable<const Map&, Real> {
+        into.sum = into.sum + widen(Real(map(value)));
+    }
+    template <class Real>
+    DEMI_HD value_type finish(const partial<Real>& from) const {
+        return sum_lanes(from.sum);
+    }
+    DEMI_HD value_type combine(value_type left, value_type right) const { return left + right; }
+};
+
+template <class Map>
+sum_of(Map) -> sum_of<Map>;
+
+}  // namespace demi::inline DEMI_ABI
