@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An optimizer is a function of one parameter; demi fuses it with all else that a step does.
-// This one is Lion (Chen et al., 2023).
+// An optimizer of your own is a function of one parameter. This one is Lion (Chen et al., 2023).
 #include <demi/demi.hpp>
 
 #include <iostream>

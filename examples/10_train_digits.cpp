@@ -129,9 +129,9 @@ policy_result compare(const std::string& name, const ScaleRule& rule,
             probe, {.global_batch = chosen.batch, .data_size = digits.train.size()}, trial);
     }
 
-    typename run::loader train_images(digits.train);
-    typename run::loader test_images(digits.test);
     for (std::uint64_t seed = chosen.seed; seed < chosen.seed + chosen.seeds; ++seed) {
+        typename run::loader train_images(digits.train);
+        typename run::loader test_images(digits.test);
         meter.reset_peak();
         run current{meter, rule, chosen, seed};
         run_result& now = result.runs.emplace_back();
@@ -177,15 +177,17 @@ policy_result compare(const std::string& name, const nn::digits_split& digits,
 
 /// What the table shows, in words with this run's numbers.
 void explain(std::ostream& out, const std::vector<policy_result>& policies, const options& chosen) {
+    out << "\nThe loss of one image has weight 1/" << chosen.mean_over
+        << ", its share in a mean over as many items.\n";
     for (const auto& policy : policies) {
         if (policy.name != "full_float32") continue;
-        out << "\nThe loss of one image has weight 1/" << chosen.mean_over
-            << ". Of the true gradients that are not 0 (float32 run), "
+        out << "The smallest float16 is 2^-24. Below it, of the true gradients that are not 0, are "
             << fixed(100 * policy.activation_gradients.share_below(-24), 1)
-            << " % by layer outputs and "
+            << " % of those by\nlayer outputs and "
             << fixed(100 * policy.weight_gradients.share_below(-24), 1)
-            << " % by weights are below 2^-24,\nthe smallest float16. float16_unscaled loses them; "
-               "the loss scale of mixed_float16 moves them into range.\n";
+            << " % of those by weights (float32, first seed): float16 has only 0 and 2^-24 for "
+               "them, which is\nwhat float16_unscaled trains with. The loss scale of mixed_float16 "
+               "moves them into its range.\n";
     }
 }
 
@@ -198,6 +200,10 @@ int run(const options& chosen) {
     if (chosen.batch > digits.train.size()) {
         throw bad_usage("--batch of '" + std::to_string(chosen.batch) + "', expected at most " +
                         std::to_string(digits.train.size()) + ", the number of training images");
+    }
+
+    if (!chosen.report.empty() && !std::ofstream(chosen.report, std::ios::app)) {
+        throw bad_usage("--report of '" + chosen.report + "', expected a file that can be written");
     }
 
     std::cout << digits.train.size() << " images for training, " << digits.test.size()
@@ -217,8 +223,6 @@ int run(const options& chosen) {
     if (!chosen.report.empty()) {
         std::ofstream file(chosen.report);
         write_report(file, chosen, policies);
-        file.close();
-        if (!file) throw bad_usage("--report of '" + chosen.report + "', cannot be written");
         std::cout << "\nreport: " << chosen.report << '\n';
     }
     return 0;
@@ -240,7 +244,8 @@ int main(int argc, char** argv) {
     } catch (const nn::bad_data& failure) {
         std::cerr << "10_train_digits: --data: " << failure.what() << '\n';
     } catch (const demi::does_not_fit& failure) {
-        std::cerr << "10_train_digits: --budget is too small: " << failure.what() << '\n';
+        std::cerr << "10_train_digits: --budget is too small: a batch of "
+                  << failure.smallest().size << " needs " << failure.smallest().bytes << " bytes\n";
     } catch (const std::exception& failure) {
         std::cerr << "10_train_digits: " << failure.what() << '\n';
         return 1;

@@ -108,7 +108,10 @@ inline std::string certificate_text(const policy_result& policy) {
             text += " (" + grouped(static_cast<double>(found.failure->bytes)) + " bytes)";
         }
     }
-    return text + "; " + std::to_string(found.trials.size()) + " trials.";
+    std::size_t peak = 0;
+    for (const auto& run : policy.runs) peak = std::max(peak, run.peak_bytes);
+    return text + "; " + std::to_string(found.trials.size()) + " trials. Training used up to " +
+           grouped(static_cast<double>(peak)) + " bytes.";
 }
 
 inline const policy_result* find_policy(const std::vector<policy_result>& policies,

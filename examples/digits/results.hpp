@@ -68,8 +68,6 @@ struct policy_result {
     std::string name;
     double state_bytes_per_parameter = 0;
     demi::batch_certificate certificate;
-    std::size_t micro_batch = 0;
-    std::size_t micro_batches = 0;
     std::vector<run_result> runs;
     /// Gradients by layer outputs of the first run, without loss scale; float32 only.
     magnitude_histogram activation_gradients;

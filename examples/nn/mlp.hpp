@@ -171,7 +171,7 @@ private:
     struct set_to_zero {
         template <class Real>
         DEMI_HD void operator()(Real& value) const {
-            value = Real{0.0f};
+            value = Real{};
         }
     };
 

@@ -42,7 +42,7 @@ private:
         for (std::size_t i = 0; i < logits.columns(); ++i) {
             const Logit probability = std::exp(logits(row, i) - largest) / sum;
             const Logit error = i == label ? probability - 1 : probability;
-            logits_gradient(row, i) = demi::convert<Gradient>(error * Logit{scale});
+            logits_gradient(row, i) = demi::convert<Gradient>(error * static_cast<Logit>(scale));
         }
         return static_cast<double>(std::log(sum) + largest - logits(row, label));
     }

@@ -72,7 +72,8 @@ double golden_distance(const Backend& where, const Rule& rule, const golden_run&
             const double expected = run.expected[step][i];
             largest[i] = std::max(std::fabs(largest[i]), std::fabs(expected));
             const double ulp = std::ldexp(1.0, std::ilogb(largest[i]) - 23);
-            distance = std::max(distance, std::fabs(static_cast<double>(weights[i]) - expected) / ulp);
+            distance =
+                std::max(distance, std::fabs(static_cast<double>(weights[i]) - expected) / ulp);
         }
     }
     return distance;

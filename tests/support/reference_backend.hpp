@@ -193,8 +193,7 @@ public:
             for (std::size_t column = 0; column < c.columns(); ++column) {
                 double sum = 0;
                 for (std::size_t k = 0; k < a.columns(); ++k) {
-                    sum +=
-                        demi::convert<double>(a(row, k)) * demi::convert<double>(b(k, column));
+                    sum += demi::convert<double>(a(row, k)) * demi::convert<double>(b(k, column));
                 }
                 sum *= static_cast<double>(alpha);
                 if (beta != 0) {

@@ -19,30 +19,27 @@ namespace detail {
 /// The compiler vectorises a loop of this many steps without further checks.
 inline constexpr std::size_t convert_step = 32;
 
-template <class T>
-struct aliased {
-    typedef T type __attribute__((may_alias));
-};
-
-/// The bits of numbers in memory, whatever their declared type.
-template <class T>
-using bits_in_memory = typename aliased<bits_of<T>>::type;
+/// Converts one element; its bits go through memory, whatever the declared type there.
+template <class To, class From, class Rounding>
+DEMI_HOST_KERNEL void convert_number(const From* from, To* to, Rounding rounding) {
+    bits_of<From> bits;
+    __builtin_memcpy(&bits, from, sizeof bits);
+    const bits_of<To> result = convert_bits<To, From>(bits, rounding);
+    __builtin_memcpy(static_cast<void*>(to), &result, sizeof result);
+}
 
 /// Converts elements from `i` on.
 template <class To, class From, class Rounding>
-DEMI_HOST_KERNEL void convert_numbers(const From* numbers, To* results, std::size_t i,
-                                      std::size_t count,
-                                      const block_rounding<Rounding>& rounding) {
-    const auto* __restrict from = reinterpret_cast<const bits_in_memory<From>*>(numbers);
-    auto* __restrict to = reinterpret_cast<bits_in_memory<To>*>(results);
+DEMI_HOST_KERNEL void convert_numbers(const From* __restrict from, To* __restrict to, std::size_t i,
+                                      std::size_t count, const block_rounding<Rounding>& rounding) {
     for (; i + convert_step <= count; i += convert_step) {
         for (std::size_t j = 0; j < convert_step; ++j) {
-            to[i + j] = convert_bits<To, From>(from[i + j],
-                                               rounding.at(static_cast<std::uint32_t>(i + j)));
+            convert_number(from + i + j, to + i + j,
+                           rounding.at(static_cast<std::uint32_t>(i + j)));
         }
     }
     for (; i < count; ++i) {
-        to[i] = convert_bits<To, From>(from[i], rounding.at(static_cast<std::uint32_t>(i)));
+        convert_number(from + i, to + i, rounding.at(static_cast<std::uint32_t>(i)));
     }
 }
 

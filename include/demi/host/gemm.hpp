@@ -43,8 +43,8 @@ void row_major_gemm(const host_context& context, float alpha, const matrix_view<
 
 /// `c = epilogue(alpha * a * b + beta * c)`; see kernels/gemm.hpp. The arguments have been checked.
 ///
-/// Each element is summed in an order that depends on the length of the sum alone: any number of
-/// threads, and any two instruction sets with fused multiply-add, give the same sums.
+/// Each element is one sum in the order of the inner dimension: any number of threads gives the
+/// same bits, and so do any two instruction sets with fused multiply-add before the epilogue.
 /// Throws what the memory resource throws, before anything is written.
 template <class A, class B, class C, class Epilogue>
 void host_gemm(const host_context& context, float alpha, matrix_view<const A> a,
@@ -56,10 +56,15 @@ void host_gemm(const host_context& context, float alpha, matrix_view<const A> a,
         return;
     } else {
         switch (context.isa) {
+#if defined(__x86_64__)
             case host_isa::avx512:
                 return row_major_gemm<host_isa::avx512>(context, alpha, a, b, beta, c, epilogue);
             case host_isa::avx2:
                 return row_major_gemm<host_isa::avx2>(context, alpha, a, b, beta, c, epilogue);
+#else
+            case host_isa::avx512:
+            case host_isa::avx2:
+#endif
             case host_isa::portable:
                 return row_major_gemm<host_isa::portable>(context, alpha, a, b, beta, c, epilogue);
         }

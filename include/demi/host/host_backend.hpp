@@ -115,9 +115,10 @@ private:
             return limit(default_executor(), settings.threads);
         }
         if (given.run == nullptr || given.concurrency == 0) {
-            detail::raise(invalid_argument(detail::message(
-                "host_settings: executor with concurrency ", given.concurrency,
-                given.run == nullptr ? " and no function" : "", ", expected a function and at least 1")));
+            detail::raise(invalid_argument(
+                detail::message("host_settings: executor with concurrency ", given.concurrency,
+                                given.run == nullptr ? " and no function" : "",
+                                ", expected a function and at least 1")));
         }
         return limit(std::move(settings.executor), settings.threads);
     }

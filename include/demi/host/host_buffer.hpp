@@ -54,10 +54,10 @@ public:
         if (count == 0) return;
         constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2 / sizeof(T);
         if (count > most) {
-            detail::raise(out_of_memory(
-                detail::message("host_buffer: ", count, " elements of ", sizeof(T),
-                                " bytes, expected at most ", most),
-                0));
+            detail::raise(
+                out_of_memory(detail::message("host_buffer: ", count, " elements of ", sizeof(T),
+                                              " bytes, expected at most ", most),
+                              0));
         }
         data_ = static_cast<T*>(detail::allocate_bytes(*memory, count * sizeof(T)));
         std::memset(static_cast<void*>(data_), 0, count * sizeof(T));

@@ -38,8 +38,8 @@ inline host_isa parse_host_isa(std::string_view text) {
     for (const host_isa isa : {host_isa::portable, host_isa::avx2, host_isa::avx512}) {
         if (text == name(isa)) return isa;
     }
-    detail::raise(invalid_argument(detail::message(
-        "host_isa: unknown instruction set \"", text, "\", expected portable, avx2 or avx512")));
+    detail::raise(invalid_argument(detail::message("host_isa: unknown instruction set \"", text,
+                                                   "\", expected portable, avx2 or avx512")));
 }
 
 namespace detail {

@@ -21,15 +21,15 @@ template <class Pack, class>
 using pack_like = Pack;
 
 template <class Reducer, class Pack, class... Operands>
-concept accumulates_packs =
-    requires(const Reducer& reducer, typename Reducer::template partial<Pack>& partial,
-             const pack_like<Pack, Operands>&... values) {
+concept accumulates_packs = requires(const Reducer& reducer,
+                                     typename Reducer::template partial<Pack>& partial,
+                                     const pack_like<Pack, Operands>&... values) {
     reducer.accumulate(partial, values...);
     { reducer.finish(partial) } -> std::same_as<typename Reducer::value_type>;
 };
 
-/// Takes the first `count` numbers of the windows, a multiple of two packs, into two partials: twice
-/// the additions under way at a time.
+/// Takes the first `count` numbers of the windows, a multiple of two packs, into two partials:
+/// twice the additions under way at a time.
 template <class Pack, class Reducer, class Partial, class... Windows>
 DEMI_HOST_KERNEL void accumulate_pairs(const Reducer& reducer, Partial& even, Partial& odd,
                                        std::size_t count, const Windows&... windows) {
@@ -66,8 +66,9 @@ private:
         using pack = std::conditional_t<takes_packs, packs, scalar>;
         // Whole pairs of packs, then the rest one by one, so that nothing is counted twice.
         const std::size_t rest = (piece.end - piece.begin) % (2 * pack_traits<pack>::count);
-        result = reduce_pairs<pack>(piece.end - rest, operand_window<pack, Operands>(
-                                        isa, std::get<I>(operands), piece.tensor)...);
+        result = reduce_pairs<pack>(
+            piece.end - rest,
+            operand_window<pack, Operands>(isa, std::get<I>(operands), piece.tensor)...);
         if (rest != 0) {
             const value_type last = reduce_scalars<scalar>(
                 piece.end - rest,
@@ -127,8 +128,8 @@ void host_reduce(const host_context& context, typename Reducer::value_type* resu
     const std::tuple<const First&, const Rest&...> operands(first, rest...);
     const auto reduce_chunk = [&](const tensor_piece& chunk) {
         value_type value{};
-        run_on(context.isa, reduce_piece<Reducer, First, Rest...>{context.isa, reducer, operands,
-                                                                  chunk, value});
+        run_on(context.isa,
+               reduce_piece<Reducer, First, Rest...>{context.isa, reducer, operands, chunk, value});
         return value;
     };
     value_type total{};

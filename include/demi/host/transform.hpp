@@ -65,8 +65,8 @@ private:
     template <host_isa Isa, std::size_t... I>
     DEMI_HOST_KERNEL void run_operands(std::index_sequence<I...>) const {
         using pack = pack_for<Isa, Functor, Operands...>;
-        run_windows<pack>(operand_window<pack, Operands>(isa, std::get<I>(operands),
-                                                         piece.tensor)...);
+        run_windows<pack>(
+            operand_window<pack, Operands>(isa, std::get<I>(operands), piece.tensor)...);
     }
 
     template <class Pack, class... Windows>
@@ -92,14 +92,16 @@ private:
 template <class Functor, class First, class... Rest>
 void transform_loaded(const host_context& context, const Functor& functor, const First& first,
                       const Rest&... rest) {
-    if constexpr (requires { { functor.skip() } -> std::convertible_to<bool>; }) {
+    if constexpr (requires {
+                      { functor.skip() } -> std::convertible_to<bool>;
+                  }) {
         if (functor.skip()) return;
     }
     const std::tuple<const First&, const Rest&...> operands(first, rest...);
     const auto transform_chunks = [&](std::size_t begin, std::size_t end) {
         visit_chunks(first.tensors, begin, end, [&](std::size_t, const tensor_piece& chunk) {
-            run_on(context.isa, transform_piece<Functor, First, Rest...>{context.isa, functor,
-                                                                         operands, chunk});
+            run_on(context.isa,
+                   transform_piece<Functor, First, Rest...>{context.isa, functor, operands, chunk});
         });
     };
     const std::size_t chunks = count_chunks(first.tensors);

@@ -107,11 +107,13 @@ void gemm(B& where, const matrix_view<Left>& a, const matrix_view<Right>& b,
 }
 
 /// The same for a constant handle.
-template <backend B, class Left, class Right, class Result, class... Rest>
+template <backend B, class Left, class Right, floating_format Result,
+          epilogue Epilogue = no_epilogue>
 void gemm(const B& where, const matrix_view<Left>& a, const matrix_view<Right>& b,
-          const matrix_view<Result>& c, const Rest&... rest) {
+          const matrix_view<Result>& c, const gemm_options& options = {},
+          const Epilogue& function = {}) {
     B handle = where;
-    demi::gemm(handle, a, b, c, rest...);
+    demi::gemm(handle, a, b, c, options, function);
 }
 
 }  // namespace demi::inline DEMI_ABI

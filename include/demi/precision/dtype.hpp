@@ -39,6 +39,21 @@ constexpr dtype dtype_like() {
     if constexpr (same_format<T, float8_e5m2>) return dtype::float8_e5m2;
 }
 
+// Not lambdas: nvcc warns of a template parameter that it cannot deduce.
+struct name_of_format {
+    template <class T>
+    constexpr std::string_view operator()() const {
+        return format_traits<T>::name;
+    }
+};
+
+struct bytes_of_format {
+    template <class T>
+    constexpr std::size_t operator()() const {
+        return sizeof(T);
+    }
+};
+
 inline constexpr std::pair<std::string_view, dtype> dtype_names[] = {
     {"float32", dtype::float32},  {"f32", dtype::float32},
     {"float", dtype::float32},    {"float64", dtype::float64},
@@ -81,12 +96,12 @@ constexpr decltype(auto) visit_dtype(dtype format, Function&& fn) {
 
 /// The name of a format, such as "bfloat16".
 constexpr std::string_view name_of(dtype format) {
-    return visit_dtype(format, []<class T>() { return format_traits<T>::name; });
+    return visit_dtype(format, detail::name_of_format{});
 }
 
 /// Bytes that one value takes.
 constexpr std::size_t bytes_of(dtype format) {
-    return visit_dtype(format, []<class T>() { return sizeof(T); });
+    return visit_dtype(format, detail::bytes_of_format{});
 }
 
 /// The format with this name, or nothing.

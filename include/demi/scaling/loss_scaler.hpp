@@ -278,9 +278,7 @@ private:
 
         loss_scaler_view<Rule> view;
 
-        DEMI_HD loaded load() const {
-            return {view.inverse_scale(), !view.unscale_is_safe()};
-        }
+        DEMI_HD loaded load() const { return {view.inverse_scale(), !view.unscale_is_safe()}; }
     };
 
     Backend where_;

@@ -12,6 +12,7 @@
 #include <concepts>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 namespace demi::inline DEMI_ABI {
@@ -130,6 +131,16 @@ private:
             slot = detail::tensor_storage<slot_type, Backend>(where_, weights_);
     }
 
+    /// Whether the update itself may write the compute copy: it knows the weights before they are
+    /// rounded, and the copy has to be the rounding of what is stored, for a resumed run has only
+    /// that.
+    template <class Gradient>
+    static constexpr bool copy_is_fused = std::same_as<param_type, double> ||
+                                          (std::same_as<param_type, float> &&
+                                           !std::same_as<Gradient, double> &&
+                                           !std::same_as<compute_type, double> &&
+                                           !std::same_as<slot_type, double>);
+
     /// Rounding of the weights; a stochastic one draws anew in every step that is taken.
     auto weight_rounding() {
         using rounding = typename traits::param_rounding;
@@ -144,9 +155,10 @@ private:
     void update(const Rule& rule, const tensor_list<Gradient>& gradients,
                 std::index_sequence<Index...>) {
         const detail::update_pass<Rule> pass{rule, record_.data()};
-        if (computes_.empty()) {
+        if (computes_.empty() || !copy_is_fused<std::remove_const_t<Gradient>>) {
             demi::transform(where_, pass, in(gradients), inout(weights_, weight_rounding()),
                             inout(slots_[Index].tensors())...);
+            write_compute_copy();
         } else {
             demi::transform(where_, detail::update_pass_with_copy<Rule>{pass}, in(gradients),
                             out(computes_), inout(weights_, weight_rounding()),

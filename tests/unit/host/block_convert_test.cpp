@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/block_convert.hpp>
-#include <support/catch.hpp>
-#include <unit/host/available_isas.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
 #include <string>
+#include <support/catch.hpp>
+#include <unit/host/available_isas.hpp>
 #include <vector>
 
 namespace {
@@ -45,7 +45,8 @@ std::vector<float> boundaries() {
         if (i + 1 == codes.size()) continue;
         const auto next = demi::convert_bits<float, T>(demi::to_bits(codes[i + 1]));
         const auto middle = (static_cast<double>(demi::from_bits<float>(here)) +
-                             static_cast<double>(demi::from_bits<float>(next))) / 2;
+                             static_cast<double>(demi::from_bits<float>(next))) /
+                            2;
         around(demi::to_bits(static_cast<float>(middle)));
     }
     std::mt19937_64 random(7);
@@ -136,8 +137,7 @@ TEMPLATE_TEST_CASE("flush flags and rounding mode of the caller do not change a 
         std::vector<TestType> narrow(values.size()), strange_narrow(values.size());
         std::vector<TestType> cut(values.size()), strange_cut(values.size());
         demi::convert_block(isa, codes.data(), wide.data(), wide.size(), demi::nearest_even{});
-        demi::convert_block(isa, values.data(), narrow.data(), narrow.size(),
-                            demi::nearest_even{});
+        demi::convert_block(isa, values.data(), narrow.data(), narrow.size(), demi::nearest_even{});
         demi::convert_block(isa, values.data(), cut.data(), cut.size(), demi::toward_zero{});
         {
             const strange_floating_point mode;
@@ -150,8 +150,8 @@ TEMPLATE_TEST_CASE("flush flags and rounding mode of the caller do not change a 
         }
         CAPTURE(std::string(demi::name(isa)));
         CHECK(std::memcmp(wide.data(), strange_wide.data(), wide.size() * sizeof(float)) == 0);
-        CHECK(std::memcmp(narrow.data(), strange_narrow.data(),
-                          narrow.size() * sizeof(TestType)) == 0);
+        CHECK(std::memcmp(narrow.data(), strange_narrow.data(), narrow.size() * sizeof(TestType)) ==
+              0);
         CHECK(std::memcmp(cut.data(), strange_cut.data(), cut.size() * sizeof(TestType)) == 0);
     }
 }

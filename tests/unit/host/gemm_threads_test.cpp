@@ -105,6 +105,25 @@ TEST_CASE("fused multiply-add gives the same bits at any vector width") {
 }
 #endif
 
+TEST_CASE("doubles are divided among threads by rows") {
+    matrix_rng rng(43);
+    padded_matrix<double> a(65, 80, layout::row_major, 0), b(80, 70, layout::column_major, 0);
+    padded_matrix<double> alone(65, 70, layout::row_major, 0), shared = alone;
+    a.fill(rng);
+    b.fill(rng);
+    std::size_t tasks = 0;
+    const host_executor executor = pretend_executor(4, tasks);
+    const auto product = [&](const host_executor* threads, padded_matrix<double>& c) {
+        detail::host_gemm({host_isa::portable, threads, std::pmr::new_delete_resource()}, 1.0f,
+                          std::as_const(a).view(), std::as_const(b).view(), 0.0f, c.view(),
+                          no_epilogue{});
+    };
+    product(nullptr, alone);
+    product(&executor, shared);
+    CHECK(tasks == 65);
+    CHECK(same_bits(alone.memory(), shared.memory()));
+}
+
 TEST_CASE("scratch memory comes from the resource, at once, and goes back") {
     counting_resource memory;
     std::size_t tasks = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/host_backend.hpp>
-#include <support/catch.hpp>
-#include <unit/host/available_isas.hpp>
 
 #include <cstddef>
 #include <memory_resource>
 #include <string>
+#include <support/catch.hpp>
+#include <unit/host/available_isas.hpp>
 #include <vector>
 
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/host_buffer.hpp>
-#include <support/catch.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory_resource>
 #include <new>
 #include <string>
+#include <support/catch.hpp>
 #include <type_traits>
 #include <utility>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/isa.hpp>
-#include <support/catch.hpp>
 
 #include <string>
+#include <support/catch.hpp>
 
 TEST_CASE("instruction sets are read back from their names") {
     for (const auto isa :

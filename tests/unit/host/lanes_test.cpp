@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/lanes.hpp>
 #include <demi/precision/format_traits.hpp>
-#include <support/catch.hpp>
-#include <unit/host/available_isas.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <support/catch.hpp>
+#include <unit/host/available_isas.hpp>
 #include <vector>
 
 // This file is compiled without the wider instruction sets: packs must work here all the same.
@@ -86,21 +86,20 @@ void check_comparisons() {
     CHECK(mismatches<Count>([](auto a, auto b) { return select(a >= b, a, b); }) == 0);
     CHECK(mismatches<Count>([](auto a, auto b) { return select(a == b, a, b + 1.0f); }) == 0);
     CHECK(mismatches<Count>([](auto a, auto b) { return select(a != b, a, b + 1.0f); }) == 0);
-    CHECK(mismatches<Count>([](auto a, auto b) {
-              return select(a < 1.0f && !(b < 0.0f), a, b);
-          }) == 0);
-    CHECK(mismatches<Count>([](auto a, auto b) {
-              return select(a > 1.0f || b > 0.0f, a, b);
-          }) == 0);
+    CHECK(mismatches<Count>([](auto a, auto b) { return select(a < 1.0f && !(b < 0.0f), a, b); }) ==
+          0);
+    CHECK(mismatches<Count>([](auto a, auto b) { return select(a > 1.0f || b > 0.0f, a, b); }) ==
+          0);
     CHECK(mismatches<Count>([](auto a, auto b) { return select(is_finite(a), a, b); }) == 0);
     CHECK(mismatches<Count>([](auto a, auto b) { return select(is_nan(a), b, a); }) == 0);
 }
 
 template <int Count>
 void check_wide() {
-    float numbers[Count];
+    constexpr std::size_t count = Count;
+    float numbers[count];
     double sum = 0;
-    for (int i = 0; i < Count; ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         numbers[i] = 1e19f * static_cast<float>(i + 1);
         sum += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
     }
@@ -114,7 +113,7 @@ void check_wide() {
     total *= 0.5;
     CHECK(sum_lanes(total) == sum);
 
-    numbers[Count / 2] = -infinity;
+    numbers[count / 2] = -infinity;
     typename traits::bits largest{};
     CHECK(max_lanes(largest) == 0);
     largest = max(largest, magnitude_bits(pack));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/parallel.hpp>
-#include <support/catch.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -9,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <support/catch.hpp>
 #include <thread>
 #include <vector>
 

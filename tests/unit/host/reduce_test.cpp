@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/reduce.hpp>
-#include <support/catch.hpp>
-#include <unit/host/available_isas.hpp>
 
 #include <atomic>
 #include <cmath>
@@ -11,6 +9,8 @@
 #include <memory_resource>
 #include <random>
 #include <string>
+#include <support/catch.hpp>
+#include <unit/host/available_isas.hpp>
 #include <vector>
 
 namespace {
@@ -183,8 +183,7 @@ TEST_CASE("only the chunk that asks for it is inspected, and its elements know t
 
 TEST_CASE("a reduction of nothing is the identity") {
     const auto executor = demi::make_thread_executor(2);
-    const summary result =
-        reduce(demi::detected_host_isa(), executor, tensor_list<const float>{});
+    const summary result = reduce(demi::detected_host_isa(), executor, tensor_list<const float>{});
     CHECK(result.squares == 0.0);
     CHECK(result.largest == 0);
 }

@@ -141,8 +141,8 @@ TEMPLATE_TEST_CASE("the rounding of a cast is the caller's choice", "", DEMI_TES
     std::size_t wrong = 0, up = 0;
     for (std::size_t i = 0; i < to.size(); ++i) {
         const auto bits = demi::random_bits(demi::random_key(1, 2, 0), i);
-        wrong += !same_bits(to[i], demi::convert<demi::bfloat16>(from[i],
-                                                                 demi::stochastic_bits{bits}));
+        wrong +=
+            !same_bits(to[i], demi::convert<demi::bfloat16>(from[i], demi::stochastic_bits{bits}));
         up += to[i] > 1.0f;
     }
     CHECK(wrong == 0);

@@ -62,6 +62,8 @@ TEMPLATE_TEST_CASE("gemm takes constant handles and views, and transposed views"
     const matrix_view<const float> view(a.data(), 2, 3);
     gemm(where, view, transposed(view), matrix_view<float>(c.data(), 2, 2));
     CHECK(c == std::vector<float>{14, 32, 32, 77});
+    gemm(where, view, transposed(view), matrix_view<float>(c.data(), 2, 2), {.beta = 1}, scale{2});
+    CHECK(c == std::vector<float>{56, 128, 128, 308});
 }
 
 TEMPLATE_TEST_CASE("gemm without beta replaces NaN", "", DEMI_TEST_BACKENDS) {

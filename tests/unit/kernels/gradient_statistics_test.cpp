@@ -12,26 +12,10 @@
 #include <string>
 #include <support/backends.hpp>
 #include <support/catch.hpp>
+#include <support/random_values.hpp>
 #include <vector>
 
 namespace {
-
-/// A value of a format with random finite bits, or one that is not finite.
-template <class T>
-T random_value(std::mt19937_64& random, bool finite) {
-    for (;;) {
-        const auto value = demi::from_bits<T>(static_cast<demi::bits_of<T>>(random()));
-        if (demi::is_finite(value) == finite) return value;
-        if (finite) continue;
-        using format = demi::format_traits<T>;
-        const auto sign = static_cast<demi::bits_of<T>>(random()) & format::sign_mask;
-        const auto payload = static_cast<demi::bits_of<T>>(random()) & format::mantissa_mask;
-        const auto magnitude = !format::has_infinity ? format::magnitude_mask
-                               : random() % 2 == 0   ? format::exponent_mask
-                                                   : format::exponent_mask | payload;
-        return demi::from_bits<T>(static_cast<demi::bits_of<T>>(sign | magnitude));
-    }
-}
 
 demi::non_finite kind_of(double value) {
     return std::isnan(value) ? demi::non_finite::nan
@@ -80,12 +64,12 @@ std::size_t wrong_statistics(Backend& where, std::uint64_t seed, int rounds) {
         std::size_t filled = 0;
         for (auto& tensor : tensors) {
             tensor.resize(random() % (random() % 8 == 0 ? 600 : 40));
-            for (T& value : tensor) value = random_value<T>(random, true);
+            for (T& value : tensor) value = random_finite<T>(random);
             filled += !tensor.empty();
         }
         for (std::size_t bad = filled == 0 ? 0 : random() % 3; bad > 0; --bad) {
             auto& tensor = tensors[random() % tensors.size()];
-            if (!tensor.empty()) tensor[random() % tensor.size()] = random_value<T>(random, false);
+            if (!tensor.empty()) tensor[random() % tensor.size()] = random_non_finite<T>(random);
         }
         wrong += !agree(demi::measure_gradients(where, tensors), plain_statistics(tensors));
     }
@@ -136,10 +120,11 @@ TEMPLATE_TEST_CASE("subnormal gradients are not zero", "", DEMI_TEST_BACKENDS) {
     CHECK(found.sum_of_squares == 40 * 0x1p-298);
 }
 
-TEMPLATE_TEST_CASE("the first bad value is the first in list order, wherever the work is split",
-                   "", DEMI_TEST_BACKENDS) {
+TEMPLATE_TEST_CASE("the first bad value is the first in list order, wherever the work is split", "",
+                   DEMI_TEST_BACKENDS) {
     TestType where;
-    std::vector<std::vector<float>> tensors{std::vector<float>(10, 1.0f), {},
+    std::vector<std::vector<float>> tensors{std::vector<float>(10, 1.0f),
+                                            {},
                                             std::vector<float>(300000, 1.0f),
                                             std::vector<float>(7, 1.0f)};
     tensors[3][0] = std::numeric_limits<float>::infinity();
@@ -175,10 +160,9 @@ TEST_CASE("statistics of parts join in any grouping, and nothing is neutral") {
         return result;
     };
     const auto same = [](const auto& a, const auto& b) {
-        return a.sum_of_squares == b.sum_of_squares &&
-               a.largest_magnitude == b.largest_magnitude && a.nan_count == b.nan_count &&
-               a.infinity_count == b.infinity_count && a.first_kind == b.first_kind &&
-               a.first_non_finite == b.first_non_finite;
+        return a.sum_of_squares == b.sum_of_squares && a.largest_magnitude == b.largest_magnitude &&
+               a.nan_count == b.nan_count && a.infinity_count == b.infinity_count &&
+               a.first_kind == b.first_kind && a.first_non_finite == b.first_non_finite;
     };
     std::size_t wrong = 0;
     for (int round = 0; round < 2000; ++round) {

@@ -65,8 +65,8 @@ struct find_large {
     };
     template <class Real>
     void accumulate(partial<Real>& into, const Real& value) const {
-        using demi::max;
         using demi::magnitude_bits;
+        using demi::max;
         into.largest = max(into.largest, magnitude_bits(value));
     }
     template <class Real>
@@ -166,7 +166,8 @@ TEMPLATE_TEST_CASE("a block that the reducer asks for is inspected element by el
     std::mt19937_64 random(4);
     std::size_t wrong = 0;
     for (int round = 0; round < 300; ++round) {
-        std::vector<floats> tensors{floats(5, 1.0f), floats(), floats(3001, 2.0f), floats(70, 3.0f)};
+        std::vector<floats> tensors{floats(5, 1.0f), floats(), floats(3001, 2.0f),
+                                    floats(70, 3.0f)};
         const std::size_t wanted = random() % 4;
         demi::element_position first{~0ull, 0};
         for (std::size_t n = 0; n < wanted; ++n) {
@@ -179,8 +180,8 @@ TEMPLATE_TEST_CASE("a block that the reducer asks for is inspected element by el
         for (const auto& tensor : tensors) {
             for (const float value : tensor) count += value < -100.0f;
         }
-        const auto found = demi::reduce(where, find_large{},
-                                        demi::in(demi::tensor_list<const float>(tensors)));
+        const auto found =
+            demi::reduce(where, find_large{}, demi::in(demi::tensor_list<const float>(tensors)));
         wrong += found.count != count || (count != 0 && !(found.first == first));
     }
     CHECK(wrong == 0);

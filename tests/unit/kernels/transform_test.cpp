@@ -152,8 +152,8 @@ TEMPLATE_TEST_CASE("a functor of float alone works on every format", "", DEMI_TE
 TEMPLATE_TEST_CASE("lambdas are functors too", "", DEMI_TEST_BACKENDS) {
     TestType where;
     floats values(50, 1.5f);
-    demi::transform(where, [](auto& value) { value = value * value; },
-                    demi::inout(list_of(values)));
+    demi::transform(
+        where, [](auto& value) { value = value * value; }, demi::inout(list_of(values)));
     CHECK(values == floats(50, 2.25f));
 }
 
@@ -241,14 +241,12 @@ TEMPLATE_TEST_CASE("no tensors, and tensors without elements, are no work", "",
 TEST_CASE("operands of different shapes are refused before anything is written") {
     reference_backend where;
     floats a(4, 1.0f), b(5, 2.0f), c(4, 3.0f);
-    const auto sizes = message_of<demi::invalid_argument>([&] {
-        demi::transform(where, copy{}, demi::in(list_of(a)), demi::out(list_of(b)));
-    });
+    const auto sizes = message_of<demi::invalid_argument>(
+        [&] { demi::transform(where, copy{}, demi::in(list_of(a)), demi::out(list_of(b))); });
     CHECK(mentions(sizes, {"transform", "tensor 0", "5 elements", "expected 4"}));
 
-    const auto counts = message_of<demi::invalid_argument>([&] {
-        demi::transform(where, copy{}, demi::in(list_of(a, c)), demi::out(list_of(b)));
-    });
+    const auto counts = message_of<demi::invalid_argument>(
+        [&] { demi::transform(where, copy{}, demi::in(list_of(a, c)), demi::out(list_of(b))); });
     CHECK(mentions(counts, {"transform", "1 operand tensors", "expected 2"}));
     CHECK(b == floats(5, 2.0f));
 }
@@ -268,16 +266,16 @@ TEST_CASE("operands that share a part of their memory are refused before anythin
     SECTION("one byte is enough") {
         std::span<float> first(memory.data(), 4);
         std::span<std::byte> bytes(reinterpret_cast<std::byte*>(memory.data()) + 14, 8);
-        std::span<const demi::float16> across(
-            reinterpret_cast<const demi::float16*>(bytes.data()), 4);
+        std::span<const demi::float16> across(reinterpret_cast<const demi::float16*>(bytes.data()),
+                                              4);
         CHECK_THROWS_AS(demi::transform(where, copy{}, demi::in(demi::tensors(across)),
                                         demi::out(demi::tensors(first))),
                         demi::invalid_argument);
     }
     SECTION("the same start with another element size is not the same memory") {
         std::span<float> first(memory.data(), 4);
-        std::span<const demi::float16> narrow(
-            reinterpret_cast<const demi::float16*>(memory.data()), 4);
+        std::span<const demi::float16> narrow(reinterpret_cast<const demi::float16*>(memory.data()),
+                                              4);
         CHECK_THROWS_AS(demi::transform(where, copy{}, demi::in(demi::tensors(narrow)),
                                         demi::out(demi::tensors(first))),
                         demi::invalid_argument);

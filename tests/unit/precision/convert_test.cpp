@@ -77,7 +77,9 @@ template <class To, class From>
 void check_boundaries() {
     const auto& to = reference_of<To>;
     const auto& from = reference_of<From>;
-    const auto inputs = reference::boundaries(to, from);
+    auto inputs = reference::boundaries(to, from);
+    inputs.push_back(from.max_finite());
+    inputs.push_back(from.max_finite() / 10 * 9);
     const auto nearest = encode_all(to, from, inputs, reference::rounding::nearest_even, false);
     const auto saturated = encode_all(to, from, inputs, reference::rounding::nearest_even, true);
     const auto truncated = encode_all(to, from, inputs, reference::rounding::toward_zero, false);

@@ -17,6 +17,9 @@ struct only_compute {
 struct only_gradient {
     using gradient_type = bfloat16;
 };
+struct half_gradients {
+    using gradient_type = float16;
+};
 struct wide {
     using compute_type = double;
 };
@@ -94,6 +97,7 @@ TEST_CASE("a loss scale is needed where exponents are narrower than those of flo
     CHECK_FALSE(policy_traits<mixed_bfloat16>::needs_loss_scale);
     CHECK_FALSE(policy_traits<pure_bfloat16>::needs_loss_scale);
     CHECK(policy_traits<mixed_float8>::needs_loss_scale);
+    CHECK(policy_traits<half_gradients>::needs_loss_scale);
     CHECK_FALSE(policy_traits<tf32>::needs_loss_scale);
 }
 

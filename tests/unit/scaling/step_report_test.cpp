@@ -33,9 +33,10 @@ TEST_CASE("a step skipped for a gradient names the tensor, the index, the kind a
     auto report = skipped(demi::skip_reason::non_finite_gradient);
     report.first_non_finite = {3, 17};
     report.first_kind = demi::non_finite::plus_infinity;
-    CHECK(demi::describe(report) ==
-          "skipped: gradient tensor 3, element 17 is +infinity at loss scale 65536; next loss scale "
-          "32768");
+    CHECK(
+        demi::describe(report) ==
+        "skipped: gradient tensor 3, element 17 is +infinity at loss scale 65536; next loss scale "
+        "32768");
     report.first_kind = demi::non_finite::nan;
     CHECK(mentions(demi::describe(report), {"skipped", "NaN"}));
     report.first_kind = demi::non_finite::minus_infinity;

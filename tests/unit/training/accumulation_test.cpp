@@ -53,8 +53,9 @@ TEMPLATE_TEST_CASE("weighted gradients add up in the wider format", "", DEMI_TES
     CHECK(many == std::vector<float>(20, 5000.0f));
 }
 
-TEMPLATE_TEST_CASE("weights of micro-batches give the mean over all items, a short last one included",
-                   "", DEMI_TEST_BACKENDS) {
+TEMPLATE_TEST_CASE(
+    "weights of micro-batches give the mean over all items, a short last one included", "",
+    DEMI_TEST_BACKENDS) {
     TestType where;
     // Gradient of one item: a whole number, so that sums are exact. 13 items in 5 + 5 + 3.
     const std::vector<float> items{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13};
@@ -80,11 +81,10 @@ TEST_CASE("accumulation refuses shapes that differ and a weight that is no numbe
         message_of<demi::invalid_argument>([&] { demi::accumulate_gradients(where, micro, sum); }),
         {"4 elements", "expected 3"}));
     CHECK(sum == std::vector<float>(4, 1.0f));
-    for (const float weight : {std::numeric_limits<float>::infinity(), 0.0f,
-                               std::numeric_limits<float>::quiet_NaN()}) {
-        CHECK(mentions(message_of<demi::invalid_argument>([&] {
-                           demi::accumulate_gradients(where, micro, fitting, weight);
-                       }),
+    for (const float weight :
+         {std::numeric_limits<float>::infinity(), 0.0f, std::numeric_limits<float>::quiet_NaN()}) {
+        CHECK(mentions(message_of<demi::invalid_argument>(
+                           [&] { demi::accumulate_gradients(where, micro, fitting, weight); }),
                        {"accumulate_gradients", "weight", "expected a finite number"}));
     }
     CHECK(fitting == std::vector<float>(3, 1.0f));

@@ -67,7 +67,8 @@ TEMPLATE_TEST_CASE("AdamW follows the golden runs", "", DEMI_TEST_BACKENDS) {
         const demi::adamw rule{settings.at("learning_rate"), settings.at("beta1"),
                                settings.at("beta2"), settings.at("epsilon"),
                                settings.at("weight_decay")};
-        // Twelve steps, each of them rounds the weight twice, and the update by a few parts in 2^24.
+        // Twelve steps, each of them rounds the weight twice, and the update by a few parts in
+        // 2^24.
         CHECK(golden_distance(TestType{}, rule, golden) < 12);
     }
 }

@@ -5,8 +5,6 @@
 #include <demi/scaling/loss_scaler.hpp>
 #include <demi/training/checkpoint.hpp>
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,14 +17,15 @@
 #include <support/backends.hpp>
 #include <support/catch.hpp>
 #include <support/message_of.hpp>
+#include <unistd.h>
 #include <vector>
 
 namespace {
 
 /// A folder for one test, gone afterwards.
 struct scratch_folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() /
-                                 ("demi_checkpoint_" + std::to_string(::getpid()));
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("demi_checkpoint_" + std::to_string(::getpid()));
 
     scratch_folder() { std::filesystem::create_directories(path); }
     scratch_folder(const scratch_folder&) = delete;

@@ -51,9 +51,10 @@ TEST_CASE("the clipped norm is the bound, up to one rounding of the factor") {
     for (int i = 0; i < 5000; ++i) {
         const float bound = std::ldexp(1.0f + static_cast<float>(random() % 1000) / 1000,
                                        static_cast<int>(random() % 20) - 10);
-        const double norm = static_cast<double>(bound) *
-                            (1 + static_cast<double>(random() % 100000) * 0.37);
-        const double clipped = static_cast<double>(demi::clip_by_global_norm{bound}.factor(norm)) * norm;
+        const double norm =
+            static_cast<double>(bound) * (1 + static_cast<double>(random() % 100000) * 0.37);
+        const double clipped =
+            static_cast<double>(demi::clip_by_global_norm{bound}.factor(norm)) * norm;
         wrong += std::fabs(clipped / static_cast<double>(bound) - 1) > 0x1p-23;
     }
     CHECK(wrong == 0);

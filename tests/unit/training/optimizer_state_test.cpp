@@ -30,10 +30,10 @@ std::vector<T> values_of(std::span<T> tensor) {
 
 TEMPLATE_TEST_CASE("parameters in the compute format get master weights with their values", "",
                    DEMI_TEST_BACKENDS) {
-    std::vector<halves> parameters{halves(5, demi::float16(1.5f)), {},
-                                   halves(40, demi::float16(-2.0f))};
-    const state<demi::mixed_float16, TestType> made(
-        TestType{}, demi::tensor_list<demi::float16>(parameters));
+    std::vector<halves> parameters{
+        halves(5, demi::float16(1.5f)), {}, halves(40, demi::float16(-2.0f))};
+    const state<demi::mixed_float16, TestType> made(TestType{},
+                                                    demi::tensor_list<demi::float16>(parameters));
     REQUIRE(made.weights().size() == 3);
     CHECK(values_of(made.weights()[0]) == floats(5, 1.5f));
     CHECK(values_of(made.weights()[2]) == floats(40, -2.0f));
@@ -67,9 +67,8 @@ TEMPLATE_TEST_CASE("an engine's own copy is written from its master weights", ""
 TEST_CASE("no parameters, and copies of another shape, are refused") {
     const reference_backend where;
     const demi::tensor_list<float> none;
-    CHECK(mentions(message_of<demi::invalid_argument>([&] {
-                       state<demi::full_float32, reference_backend> made(where, none);
-                   }),
+    CHECK(mentions(message_of<demi::invalid_argument>(
+                       [&] { state<demi::full_float32, reference_backend> made(where, none); }),
                    {"optimizer", "0 parameter tensors", "expected at least 1"}));
 
     std::vector<floats> masters{floats(5, 1.0f)};
@@ -88,9 +87,8 @@ TEST_CASE("a tensor that is listed twice, or overlaps another one, is refused") 
     floats memory(10);
     const auto refused = [&](std::size_t second, std::size_t count) {
         std::span<float> a(memory.data(), 5), b(memory.data() + second, count);
-        return message_of<demi::invalid_argument>([&] {
-            state<demi::full_float32, reference_backend> made(where, demi::tensors(a, b));
-        });
+        return message_of<demi::invalid_argument>(
+            [&] { state<demi::full_float32, reference_backend> made(where, demi::tensors(a, b)); });
     };
     CHECK(mentions(refused(0, 5), {"optimizer", "parameter tensors 0 and 1", "overlap"}));
     CHECK(mentions(refused(4, 3), {"parameter tensors 0 and 1"}));
@@ -100,8 +98,8 @@ TEST_CASE("a tensor that is listed twice, or overlaps another one, is refused") 
 
 TEST_CASE("a slot that the rule does not have is refused by number") {
     floats parameters(3);
-    const state<demi::full_float32, reference_backend> made(
-        reference_backend{}, demi::tensor_list<float>(parameters));
+    const state<demi::full_float32, reference_backend> made(reference_backend{},
+                                                            demi::tensor_list<float>(parameters));
     CHECK(made.slot(1).size() == 1);
     CHECK(mentions(message_of<demi::invalid_argument>([&] { made.slot(2); }),
                    {"slot 2", "expected below 2"}));
@@ -134,8 +132,7 @@ TEMPLATE_TEST_CASE("a checkpoint brings back steps, weights, slots and the compu
 TEST_CASE("a checkpoint that does not fit is refused with nothing changed") {
     const reference_backend where;
     std::vector<floats> parameters{floats(3, 1.0f), floats(2, 2.0f)};
-    state<demi::full_float32, reference_backend> saved(where,
-                                                       demi::tensor_list<float>(parameters));
+    state<demi::full_float32, reference_backend> saved(where, demi::tensor_list<float>(parameters));
     saved.record()->steps = 5;
     demi::checkpoint good;
     saved.save(good, "a");

@@ -17,6 +17,7 @@
 #include <support/bits.hpp>
 #include <support/catch.hpp>
 #include <support/message_of.hpp>
+#include <support/random_values.hpp>
 #include <utility>
 #include <vector>
 
@@ -30,21 +31,14 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 /// The simplest descent, to see what arrives at a rule.
 constexpr demi::sgd plain{.learning_rate = 1.0f, .momentum = 0.0f};
 
+struct narrow_masters {
+    using compute_type = demi::float8_e4m3;
+    using param_type = demi::bfloat16;
+    using param_rounding = demi::stochastic;
+};
+
 template <class Backend, class Policy = demi::full_float32, class Rule = demi::sgd>
 using optimizer = demi::optimizer<Rule, Policy, Backend>;
-
-floats random_floats(std::mt19937_64& random, std::size_t count, int low_exponent,
-                     int high_exponent) {
-    floats values(count);
-    for (float& value : values) {
-        const auto mantissa = static_cast<float>(random() % 2000001) * 1e-6f - 1.0f;
-        const int exponent =
-            low_exponent +
-            static_cast<int>(random() % static_cast<unsigned>(high_exponent - low_exponent + 1));
-        value = std::ldexp(mantissa, exponent);
-    }
-    return values;
-}
 
 template <class T>
 std::vector<T> values_of(std::span<T> tensor) {
@@ -53,8 +47,7 @@ std::vector<T> values_of(std::span<T> tensor) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("a step without a scaler moves the user's own weights", "",
-                   DEMI_TEST_BACKENDS) {
+TEMPLATE_TEST_CASE("a step without a scaler moves the user's own weights", "", DEMI_TEST_BACKENDS) {
     std::vector<floats> weights{floats(3, 10.0f), floats(40, 20.0f)};
     const std::vector<floats> gradients{floats(3, 2.0f), floats(40, 4.0f)};
     optimizer<TestType> optimizer(TestType{}, plain, weights);
@@ -86,17 +79,17 @@ TEMPLATE_TEST_CASE("a power-of-two scale changes no bit of any weight", "", DEMI
     std::size_t wrong = 0;
     for (int round = 0; round < 20; ++round) {
         const std::size_t count = random() % 70 + 1;
-        const floats start = random_floats(random, count, -3, 3);
+        const floats start = random_vector<float>(random, count, -3, 3);
         floats scaled_weights = start, plain_weights = start, first_unscaled_weights = start;
         optimizer<TestType, demi::full_float32, demi::adamw> scaled(TestType{}, {}, scaled_weights);
         optimizer<TestType, demi::full_float32, demi::adamw> control(TestType{}, {}, plain_weights);
-        optimizer<TestType, demi::full_float32, demi::adamw> first_unscaled(
-            TestType{}, {}, first_unscaled_weights);
+        optimizer<TestType, demi::full_float32, demi::adamw> first_unscaled(TestType{}, {},
+                                                                            first_unscaled_weights);
         const demi::dynamic_loss_scale rule{.initial_scale = 128.0f, .growth_interval = 2};
         demi::loss_scaler scaler{TestType{}, rule}, other{TestType{}, rule};
         const demi::clip_by_global_norm clip{1.0f};
         for (int step = 0; step < 5; ++step) {
-            const floats gradients = random_floats(random, count, -10, 2);
+            const floats gradients = random_vector<float>(random, count, -10, 2);
             control.step(gradients, clip);
             floats large = gradients;
             for (float& gradient : large) gradient *= scaler.scale();
@@ -285,6 +278,24 @@ TEMPLATE_TEST_CASE("stochastic rounding lets small updates through on average", 
     CHECK(std::fabs(mean - (1 - 0x1p-8)) < 0x1p-12);
 }
 
+TEMPLATE_TEST_CASE("the compute copy is the rounding of the stored weights, narrow ones too", "",
+                   DEMI_TEST_BACKENDS) {
+    std::mt19937_64 random(9);
+    std::vector<demi::float8_e4m3> weights(200);
+    optimizer<TestType, narrow_masters, demi::adamw> optimizer(TestType{}, {.learning_rate = 0.03f},
+                                                               weights);
+    demi::loss_scaler scaler{TestType{}, demi::no_loss_scale{}};
+    std::size_t wrong = 0;
+    for (int step = 0; step < 20; ++step) {
+        optimizer.step(random_vector<float>(random, 200, -6, 0), scaler);
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            wrong += !same_bits(weights[i],
+                                demi::convert<demi::float8_e4m3>(optimizer.master_weights()[0][i]));
+        }
+    }
+    CHECK(wrong == 0);
+}
+
 TEMPLATE_TEST_CASE("the rounding seed decides how weights are rounded", "", DEMI_TEST_BACKENDS) {
     const auto run = [](std::uint64_t seed) {
         std::vector<demi::bfloat16> weights(1000, demi::bfloat16(1.0f));
@@ -304,8 +315,8 @@ TEMPLATE_TEST_CASE("parameters and gradients may be any range of tensors or hand
     std::vector<std::unique_ptr<floats>> owners;
     owners.push_back(std::make_unique<floats>(3, 0.5f));
     owners.push_back(std::make_unique<floats>(4, 0.5f));
-    optimizer<TestType> by_reference(
-        TestType{}, plain, std::vector<std::reference_wrapper<floats>>{first, second});
+    optimizer<TestType> by_reference(TestType{}, plain,
+                                     std::vector<std::reference_wrapper<floats>>{first, second});
     by_reference.step(owners);
     CHECK(first == floats(3, 0.5f));
     CHECK(second == floats(4, 1.5f));
@@ -329,8 +340,8 @@ TEMPLATE_TEST_CASE("an optimizer can be moved and goes on", "", DEMI_TEST_BACKEN
 TEMPLATE_TEST_CASE("a whole network steps the same on one thread as on all", "",
                    DEMI_TEST_BACKENDS) {
     std::mt19937_64 random(3);
-    const floats start = random_floats(random, 400001, -3, 3);
-    const floats gradients = random_floats(random, 400001, -10, 2);
+    const floats start = random_vector<float>(random, 400001, -3, 3);
+    const floats gradients = random_vector<float>(random, 400001, -10, 2);
     const auto run = [&](const TestType& where) {
         std::vector<demi::bfloat16> weights(start.size());
         TestType handle = where;
@@ -385,8 +396,8 @@ TEMPLATE_TEST_CASE("bad arguments of a step are refused with weights, steps and 
     const auto scaler_before = scaler.state();
     const std::vector<floats> good{floats(3, 1.0f), floats(4, 1.0f)};
     const auto refused = [&](const auto& gradients, const auto& clip) {
-        const auto text = message_of<demi::invalid_argument>(
-            [&] { optimizer.step(gradients, scaler, clip); });
+        const auto text =
+            message_of<demi::invalid_argument>([&] { optimizer.step(gradients, scaler, clip); });
         CHECK(weights == before);
         CHECK(optimizer.steps() == 0);
         CHECK(scaler.state() == scaler_before);
@@ -419,9 +430,8 @@ TEMPLATE_TEST_CASE("gradients that lie partly in the weights are refused before 
     optimizer<TestType> optimizer(TestType{}, plain, weights);
     demi::loss_scaler scaler{TestType{}, demi::dynamic_loss_scale{.growth_interval = 1}};
     const auto scaler_before = scaler.state();
-    CHECK(mentions(
-        message_of<demi::invalid_argument>([&] { optimizer.step(gradients, scaler); }),
-        {"optimizer", "tensor 0", "overlaps"}));
+    CHECK(mentions(message_of<demi::invalid_argument>([&] { optimizer.step(gradients, scaler); }),
+                   {"optimizer", "tensor 0", "overlaps"}));
     CHECK(memory == floats(10, 1.0f));
     CHECK(optimizer.steps() == 0);
     CHECK(scaler.state() == scaler_before);

@@ -38,8 +38,8 @@ TEMPLATE_TEST_CASE("every tensor begins a whole number of cache lines after the 
                    DEMI_TEST_BACKENDS) {
     std::vector<std::vector<float>> shapes{std::vector<float>(1), std::vector<float>(17),
                                            std::vector<float>(5)};
-    const demi::detail::tensor_storage<float, TestType> storage(
-        TestType{}, demi::tensor_list<float>(shapes));
+    const demi::detail::tensor_storage<float, TestType> storage(TestType{},
+                                                                demi::tensor_list<float>(shapes));
     const auto& tensors = storage.tensors();
     CHECK((tensors[1].data() - tensors[0].data()) * 4 == 64);
     CHECK((tensors[2].data() - tensors[1].data()) * 4 == 128);

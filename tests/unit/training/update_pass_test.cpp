@@ -76,7 +76,7 @@ demi::gradient_statistics bad_statistics() {
 float given(float gradient, float unscale, float clip_factor, float clip_limit) {
     float weight = 0;
     demi::detail::fused_update<keep_gradient>{{}, unscale, clip_factor, clip_limit, true}(gradient,
-                                                                                         weight);
+                                                                                          weight);
     return weight;
 }
 

@@ -40,6 +40,7 @@ public:
         // Above 2^53 a double no longer holds every index.
         limits_.last = std::min(limits_.last, std::size_t{1} << 53);
         limits_.start = std::clamp(limits_.start, limits_.first, limits_.last);
+        limits_.slack = std::min<std::size_t>(limits_.slack, 64);
     }
 
     std::size_t lower() const { return lower_.index; }

@@ -108,9 +108,10 @@ DEMI_HOST_KERNEL std::size_t convert_packs(const Half* from, float* to, std::siz
 }
 
 template <class To, class From>
-inline constexpr bool is_bfloat16_conversion =
-    (std::same_as<To, float> && same_format<From, bfloat16>) ||
-    (std::same_as<From, float> && same_format<To, bfloat16>);
+inline constexpr bool is_bfloat16_conversion = (std::same_as<To, float> &&
+                                                same_format<From, bfloat16>) ||
+                                               (std::same_as<From, float> &&
+                                                same_format<To, bfloat16>);
 
 }  // namespace detail
 }  // namespace demi::inline DEMI_ABI

@@ -11,7 +11,9 @@ namespace demi::inline DEMI_ABI {
 namespace detail {
 
 template <host_isa Isa>
-inline constexpr int lane_count = Isa == host_isa::avx512 ? 16 : Isa == host_isa::avx2 ? 8 : 4;
+inline constexpr int lane_count = Isa == host_isa::avx512 ? 16
+                                  : Isa == host_isa::avx2 ? 8
+                                                          : 4;
 
 template <class Work>
 [[gnu::flatten]] void run_portable(const Work& work) {

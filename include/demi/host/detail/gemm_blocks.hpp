@@ -66,8 +66,8 @@ gemm_plan plan_gemm(std::size_t rows, std::size_t columns, std::size_t depth,
     plan.rows = rows;
     plan.columns = columns;
     plan.depth = depth;
-    plan.block_depth = divide_up(std::max<std::size_t>(depth, 1),
-                                 divide_up(std::max<std::size_t>(depth, 1), gemm_plan::most_depth));
+    const std::size_t steps = std::max<std::size_t>(depth, 1);
+    plan.block_depth = divide_up(steps, divide_up(steps, gemm_plan::most_depth));
     std::size_t down = divide_up(rows, gemm_plan::most_rows);
     std::size_t across = divide_up(columns, gemm_plan::most_columns);
     for (;;) {
@@ -202,12 +202,12 @@ private:
                   const float* b, float* sums, bool add) const {
         for (std::size_t j = 0; j < b_panels.count(); ++j) {
             const bool full_width = b_panels.lines_of(j) > tile::lanes;
-            const auto multiply = multiply_function_for<Isa>(plan_.panel_rows, full_width);
+            const auto kernel = multiply_function_for<Isa>(plan_.panel_rows, full_width);
             for (std::size_t i = 0; i < a_panels.count(); ++i) {
-                multiply({a_panels.depth, a + i * a_panels.stride(), b + j * b_panels.stride(),
-                          b_panels.pitch,
-                          sums + i * plan_.panel_rows * sums_stride() + j * tile::columns,
-                          sums_stride(), add});
+                kernel({a_panels.depth, a + i * a_panels.stride(), b + j * b_panels.stride(),
+                        b_panels.pitch,
+                        sums + i * plan_.panel_rows * sums_stride() + j * tile::columns,
+                        sums_stride(), add});
             }
         }
     }

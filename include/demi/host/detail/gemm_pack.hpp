@@ -137,6 +137,15 @@ std::size_t pack_scratch_size(const panel_shape& shape) {
     return along > across ? along : across;
 }
 
+/// How far ahead of packing memory is asked for what the processor cannot foresee.
+inline constexpr std::size_t prefetch_steps = 6;
+
+template <class T>
+void prefetch_lines(const T* from, std::size_t count) {
+    constexpr std::size_t cache_line = 64 / sizeof(T);
+    for (std::size_t i = 0; i < count; i += cache_line) __builtin_prefetch(from + i);
+}
+
 /// `pack_panels` for lines that lie beside each other: step by step of the sums.
 template <host_isa Isa, class T>
 void pack_adjacent_lines(const T* from, std::size_t depth_stride, const panel_shape& shape,
@@ -144,6 +153,9 @@ void pack_adjacent_lines(const T* from, std::size_t depth_stride, const panel_sh
     float* const end = scratch + shape.count() * shape.width + tile_shape<Isa>::lanes;
     std::fill(scratch + shape.lines, end, 0.0f);
     for (std::size_t k = 0; k < shape.depth; ++k) {
+        if (k + prefetch_steps < shape.depth) {
+            prefetch_lines(from + (k + prefetch_steps) * depth_stride, shape.lines);
+        }
         convert_block(Isa, from + k * depth_stride, scratch, shape.lines, nearest_even{});
         run_on(Isa, pack_along{scratch, shape, to + k * shape.pitch});
     }

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <demi/core/rounding.hpp>
-#include <demi/host/isa.hpp>
 #include <demi/host/detail/lane_vectors.hpp>
+#include <demi/host/isa.hpp>
 #include <demi/precision/float16.hpp>
 
 #include <concepts>
@@ -34,9 +34,9 @@ inline constexpr bool is_half_conversion =
         (std::same_as<From, float> && same_format<To, float16>));
 
 template <class Rounding>
-inline constexpr int rounding_code = std::same_as<Rounding, toward_zero>
-                                         ? _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC
-                                         : _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+inline constexpr int rounding_code =
+    std::same_as<Rounding, toward_zero> ? _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC
+                                        : _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 
 template <>
 struct half_block<host_isa::avx2> {

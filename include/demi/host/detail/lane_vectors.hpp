@@ -230,9 +230,7 @@ struct vector_operations<4> {
             to = a <= b;
         }
     }
-    static void less(mask& to, const integers& a, std::int32_t b) {
-        to = a < integers{b, b, b, b};
-    }
+    static void less(mask& to, const integers& a, std::int32_t b) { to = a < integers{b, b, b, b}; }
     static void widen(doubles& low, doubles& high, const floats& a) {
         low = doubles{a[0], a[1]};
         high = doubles{a[2], a[3]};

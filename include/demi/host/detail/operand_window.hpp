@@ -21,10 +21,9 @@ inline constexpr std::size_t block_elements = 512;
 
 /// The scalar that a pass computes in: double as soon as one operand is.
 template <class... Operands>
-using scalar_of_pass =
-    std::conditional_t<(std::same_as<std::remove_const_t<typename Operands::element_type>, double> ||
-                        ...),
-                       double, float>;
+using scalar_of_pass = std::conditional_t<
+    (std::same_as<std::remove_const_t<typename Operands::element_type>, double> || ...), double,
+    float>;
 
 /// What a functor is given for an operand: a value, or a reference.
 template <class Pack, class Operand>

@@ -65,7 +65,7 @@ struct pack_memory<lanes<Count>, Element, Rounding> {
 #if defined(__x86_64__)
 
 template <int Count, class Element, class Rounding>
-    requires(same_format<Element, float16>&& rounds_without_place<Rounding> && Count >= 8)
+    requires(same_format<Element, float16>&& rounds_without_place<Rounding>&& Count >= 8)
 struct pack_memory<lanes<Count>, Element, Rounding> {
     using operations = vector_operations<Count>;
     static constexpr bool direct = true;
