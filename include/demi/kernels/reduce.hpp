@@ -32,8 +32,9 @@ struct sum_of {
     Map map;
 
     template <class Real>
-    DEMI_HD void accumulate(partial<Real>& into, const std::type_identity_t<Real>& value)
-        const requires std::invocable<const Map&, Real> {
+        requires(std::invocable<const Map&, Real>)
+    DEMI_FLATTEN DEMI_HD void accumulate(partial<Real>& into,
+                                         const std::type_identity_t<Real>& value) const {
         into.sum = into.sum + widen(Real(map(value)));
     }
     template <class Real>

@@ -73,9 +73,8 @@ struct fused_update {
     DEMI_HD bool skip() const { return !apply; }
 
     template <class Real, class... Slots>
-    requires updates_with<Function, Real, Slots...> DEMI_HD void operator()(Real gradient,
-                                                                            Real& weight,
-                                                                            Slots&... slots) const {
+        requires(updates_with<Function, Real, Slots...>)
+    DEMI_FLATTEN DEMI_HD void operator()(Real gradient, Real& weight, Slots&... slots) const {
         // Two factors: their product may underflow where the gradient does not.
         const Real unscaled =
             gradient * static_cast<Real>(unscale) * static_cast<Real>(clip_factor);
@@ -87,10 +86,9 @@ struct fused_update {
 template <class Function>
 struct fused_update_with_copy : fused_update<Function> {
     template <class Real, class... Slots>
-    requires updates_with<Function, Real, Slots...> DEMI_HD void operator()(Real gradient,
-                                                                            Real& copy,
-                                                                            Real& weight,
-                                                                            Slots&... slots) const {
+        requires(updates_with<Function, Real, Slots...>)
+    DEMI_FLATTEN DEMI_HD void operator()(Real gradient, Real& copy, Real& weight,
+                                         Slots&... slots) const {
         fused_update<Function>::operator()(gradient, weight, slots...);
         copy = weight;
     }
