@@ -33,7 +33,6 @@ template <class Policy, class ScaleRule>
 class training {
 public:
     using network = nn::mlp<Policy, demi::host_backend>;
-    using batch = typename network::batch;
     using loader = nn::image_loader<typename network::compute_type>;
 
     training(demi::memory_meter& meter, const ScaleRule& rule, const options& chosen,

@@ -19,11 +19,17 @@ namespace digits_demo {
 inline std::string loss_chart(const std::vector<policy_result>& policies) {
     double low = 0;
     double high = 0;
-    std::size_t epochs = 1;
+    std::size_t epochs = 2;
+    std::vector<std::vector<point>> lines;
     for (const auto& policy : policies) {
+        auto& line = lines.emplace_back();
+        double epoch = 0;
         for (const double loss : policy.runs.front().epoch_losses) {
-            low = std::min(low, std::floor(std::log10(std::max(loss, 1e-6))));
-            high = std::max(high, std::ceil(std::log10(std::max(loss, 1e-6))));
+            ++epoch;
+            if (!std::isfinite(loss)) continue;
+            line.push_back({epoch, std::log10(std::max(loss, 1e-6))});
+            low = std::min(low, std::floor(line.back().y));
+            high = std::max(high, std::ceil(line.back().y));
         }
         epochs = std::max(epochs, policy.runs.front().epoch_losses.size());
     }
@@ -31,16 +37,8 @@ inline std::string loss_chart(const std::vector<policy_result>& policies) {
                return fixed(std::pow(10.0, value), std::max(0, -static_cast<int>(value)));
            }};
     for (double tick = low; tick <= high; ++tick) y.ticks.push_back(tick);
-    axis x = linear_axis("epoch", static_cast<double>(std::max<std::size_t>(epochs, 2)));
-    svg_chart chart(x, y, "Training loss by epoch");
-    for (const auto& policy : policies) {
-        std::vector<point> line;
-        for (const double loss : policy.runs.front().epoch_losses) {
-            line.push_back(
-                {static_cast<double>(line.size() + 1), std::log10(std::max(loss, 1e-6))});
-        }
-        chart.line(policy.name, line);
-    }
+    svg_chart chart(linear_axis("epoch", static_cast<double>(epochs)), y, "Training loss by epoch");
+    for (std::size_t i = 0; i < policies.size(); ++i) chart.line(policies[i].name, lines[i]);
     return chart.finish();
 }
 

@@ -55,19 +55,15 @@ void host_gemm(const host_context& context, float alpha, matrix_view<const A> a,
                   epilogue);
         return;
     } else {
-        switch (context.isa) {
 #if defined(__x86_64__)
-            case host_isa::avx512:
-                return row_major_gemm<host_isa::avx512>(context, alpha, a, b, beta, c, epilogue);
-            case host_isa::avx2:
-                return row_major_gemm<host_isa::avx2>(context, alpha, a, b, beta, c, epilogue);
-#else
-            case host_isa::avx512:
-            case host_isa::avx2:
-#endif
-            case host_isa::portable:
-                return row_major_gemm<host_isa::portable>(context, alpha, a, b, beta, c, epilogue);
+        if (context.isa == host_isa::avx512) {
+            return row_major_gemm<host_isa::avx512>(context, alpha, a, b, beta, c, epilogue);
         }
+        if (context.isa == host_isa::avx2) {
+            return row_major_gemm<host_isa::avx2>(context, alpha, a, b, beta, c, epilogue);
+        }
+#endif
+        row_major_gemm<host_isa::portable>(context, alpha, a, b, beta, c, epilogue);
     }
 }
 
