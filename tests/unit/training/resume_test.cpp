@@ -37,6 +37,8 @@ using test_backend = reference_backend;
 #endif
 
 constexpr std::uint64_t last_step = 12;
+/// Of the weights and their rounding; a resumed run begins with another one.
+constexpr std::uint64_t first_seed = 42, other_seed = 43;
 
 /// Narrow in every role, with a copy that is not the rounding of the stored weights.
 struct narrow {
@@ -55,7 +57,9 @@ class training {
     using gradient = typename traits::gradient_type;
 
 public:
-    training() { optimizer_.set_rounding_seed(42); }
+    explicit training(std::uint64_t seed) : computes_(start(seed)) {
+        optimizer_.set_rounding_seed(seed);
+    }
 
     void run_until(std::uint64_t step) {
         for (; step_ < step; ++step_) take_step();
@@ -100,8 +104,8 @@ public:
     }
 
 private:
-    static std::vector<std::vector<compute>> start() {
-        std::mt19937_64 random(1);
+    static std::vector<std::vector<compute>> start(std::uint64_t seed) {
+        std::mt19937_64 random(seed);
         return {random_vector<compute>(random, 37, -3, 2),
                 {},
                 random_vector<compute>(random, 70, -3, 2)};
@@ -129,7 +133,7 @@ private:
     }
 
     Backend where_{};
-    std::vector<std::vector<compute>> computes_ = start();
+    std::vector<std::vector<compute>> computes_;
     demi::optimizer<demi::adamw, Policy, Backend> optimizer_{
         where_, {.learning_rate = 0.03f}, computes_};
     demi::loss_scaler<Backend> scaler_{
@@ -139,12 +143,12 @@ private:
 
 /// One way to train, by the name that a new process is told.
 template <class Visitor>
-void with_training(const std::string& name, Visitor visit) {
-    if (name == "full_float32") visit(training<demi::full_float32, test_backend>{});
-    if (name == "mixed_float16") visit(training<demi::mixed_float16, test_backend>{});
-    if (name == "mixed_bfloat16") visit(training<demi::mixed_bfloat16, test_backend>{});
-    if (name == "pure_bfloat16") visit(training<demi::pure_bfloat16, test_backend>{});
-    if (name == "narrow") visit(training<narrow, test_backend>{});
+void with_training(const std::string& name, std::uint64_t seed, Visitor visit) {
+    if (name == "full_float32") visit(training<demi::full_float32, test_backend>(seed));
+    if (name == "mixed_float16") visit(training<demi::mixed_float16, test_backend>(seed));
+    if (name == "mixed_bfloat16") visit(training<demi::mixed_bfloat16, test_backend>(seed));
+    if (name == "pure_bfloat16") visit(training<demi::pure_bfloat16, test_backend>(seed));
+    if (name == "narrow") visit(training<narrow, test_backend>(seed));
 }
 
 struct scratch_folder {
@@ -187,7 +191,7 @@ TEST_CASE("a run goes on in this process", "[.]") {
     const char* from = std::getenv("DEMI_RESUME_FROM");
     REQUIRE(name != nullptr);
     REQUIRE(from != nullptr);
-    with_training(name, [&](auto training) {
+    with_training(name, other_seed, [&](auto training) {
         training.load(from);
         training.run_until(last_step);
         const auto bits = training.bits();
@@ -204,7 +208,7 @@ TEST_CASE("a run stopped after any step ends in a new process with the same bits
         CAPTURE(name);
         std::vector<unsigned char> whole;
         std::uint64_t skipped = 0;
-        with_training(name, [&](auto training) {
+        with_training(name, first_seed, [&](auto training) {
             training.run_until(last_step);
             whole = training.bits();
             skipped = training.skipped();
@@ -214,7 +218,7 @@ TEST_CASE("a run stopped after any step ends in a new process with the same bits
         for (std::uint64_t stop = 0; stop <= last_step; ++stop) {
             CAPTURE(stop);
             const std::string path = (folder.path / (name + std::to_string(stop))).string();
-            with_training(name, [&](auto training) {
+            with_training(name, first_seed, [&](auto training) {
                 training.run_until(stop);
                 training.save(path);
             });
