@@ -108,8 +108,8 @@ std::size_t count_wrong(float alpha, demi::matrix_view<const A> a, demi::matrix_
 /// The instruction sets that this machine runs.
 inline std::vector<demi::host_isa> available_isas() {
     std::vector<demi::host_isa> isas;
-    for (const auto isa :
-         {demi::host_isa::portable, demi::host_isa::avx2, demi::host_isa::avx512}) {
+    for (const auto isa : {demi::host_isa::portable, demi::host_isa::avx2, demi::host_isa::avx512,
+                           demi::host_isa::avx512_bf16}) {
         if (isa <= demi::detected_host_isa()) isas.push_back(isa);
     }
     return isas;

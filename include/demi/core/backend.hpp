@@ -7,6 +7,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 
 namespace demi::inline DEMI_ABI {
 
@@ -26,6 +27,9 @@ struct no_epilogue {
         return value;
     }
 };
+
+/// Which factor of a product a matrix is.
+enum class operand_side : std::uint8_t { left, right };
 
 namespace detail {
 
@@ -84,6 +88,12 @@ struct archetype_reducer {
 /// 7. `gemm(alpha, a, b, beta, c, epilogue)`, which computes
 ///    `c = epilogue(alpha * a * b + beta * c)`, accumulates in float or wider, does not read `c`
 ///    when `beta` is 0, and gives `beta * c` for an empty inner dimension. See kernels/gemm.hpp.
+/// 8. Optional: `pack<Partner>(matrix, side, result)`, which returns a value that holds the matrix
+/// in
+///    the form that products read best, and `gemm(alpha, a, b, beta, c, epilogue, packed)`, which
+///    takes that for one of the operands. See kernels/packed_matrix.hpp.
+/// 9. Optional: `gemm_batched(alpha, batch, beta, epilogue)` for the products `batch.c(i)` of
+///    `batch.a(i)` and `batch.b(i)`, `i` below `batch.size()`. See kernels/gemm_batched.hpp.
 ///
 /// Arguments have been checked when a member is called through the front doors in kernels/.
 template <class B>

@@ -2,9 +2,12 @@
 /// Conversion of a block of numbers between formats, bit for bit what `convert` does to each.
 #pragma once
 
+#include <demi/host/detail/bfloat16_avx512.hpp>
 #include <demi/host/detail/bfloat16_block.hpp>
 #include <demi/host/detail/dispatch.hpp>
 #include <demi/host/detail/half_block.hpp>
+#include <demi/host/detail/narrow_avx512.hpp>
+#include <demi/host/detail/stores.hpp>
 #include <demi/precision/convert.hpp>
 #include <demi/precision/random_bits.hpp>
 
@@ -13,6 +16,9 @@
 #include <cstdint>
 
 namespace demi::inline DEMI_ABI {
+
+template <class Stores = detail::cached_stores, class To, class From, class Rounding>
+void convert_block(host_isa isa, const From* from, To* to, std::size_t count, Rounding rounding);
 
 namespace detail {
 
@@ -43,7 +49,15 @@ DEMI_HOST_KERNEL void convert_numbers(const From* __restrict from, To* __restric
     }
 }
 
-template <class To, class From, class Rounding>
+/// Whether the conversion has a kernel of its own that stores as it is told.
+template <host_isa Isa, class To, class From, class Rounding>
+inline constexpr bool has_streaming_kernel =
+    half_block<Isa>::template converts<To, From, Rounding> ||
+    (Isa == host_isa::avx2 && is_bfloat16_conversion<To, From>) ||
+    bfloat16_block<Isa>::template converts<To, From, Rounding> ||
+    narrow_block<Isa>::template converts<To, From, Rounding>;
+
+template <class To, class From, class Rounding, class Stores = cached_stores>
 struct block_conversion {
     const From* from;
     To* to;
@@ -52,37 +66,113 @@ struct block_conversion {
 
     template <host_isa Isa>
     DEMI_HOST_KERNEL void run() const {
-        if constexpr (half_block<Isa>::template converts<To, From, Rounding>) {
-            half_block<Isa>::convert(from, to, count, Rounding{});
+        if constexpr (sizeof(From) <= 2 && sizeof(To) <= 2 && !same_format<To, From>) {
+            run_through_floats<Isa>();
+        } else if constexpr (Stores::stream && !has_streaming_kernel<Isa, To, From, Rounding>) {
+            run_through_lines<Isa>();
+        } else if constexpr (same_format<To, From>) {
+            __builtin_memmove(static_cast<void*>(to), from, count * sizeof(To));
+        } else if constexpr (half_block<Isa>::template converts<To, From, Rounding>) {
+            half_block<Isa>::template convert<Stores>(from, to, count, Rounding{});
+        } else if constexpr (bfloat16_block<Isa>::template converts<To, From, Rounding>) {
+            bfloat16_block<Isa>::template convert<Stores>(from, to, count, rounding);
+        } else if constexpr (narrow_block<Isa>::template converts<To, From, Rounding>) {
+            narrow_block<Isa>::template convert<Stores>(from, to, count, rounding);
         } else if constexpr (is_bfloat16_conversion<To, From>) {
-            const std::size_t done = convert_packs<lane_count<Isa>>(from, to, count, rounding);
+            const std::size_t done =
+                convert_packs<Stores, lane_count<Isa>>(from, to, count, rounding);
             convert_numbers(from, to, done, count, rounding);
         } else {
             convert_numbers(from, to, 0, count, rounding);
         }
     }
+
+private:
+    static constexpr std::size_t step = 512;
+
+    std::size_t part_at(std::size_t i) const { return count - i < step ? count - i : step; }
+
+    /// A float holds every number of a narrow format, so there is still one rounding.
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run_through_floats() const {
+        using widening = block_conversion<float, From, nearest_even>;
+        using narrowing = block_conversion<To, float, Rounding, Stores>;
+        alignas(cache_line_bytes) float numbers[step];
+        for (std::size_t i = 0; i < count; i += step) {
+            const std::size_t part = part_at(i);
+            widening{from + i, numbers, part, block_rounding<nearest_even>({})}.template run<Isa>();
+            narrowing{numbers, to + i, part, rounding.from(i)}.template run<Isa>();
+        }
+    }
+
+    /// What has no kernel that streams is streamed from the first-level cache.
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run_through_lines() const {
+        using conversion = block_conversion<To, From, Rounding>;
+        alignas(cache_line_bytes) std::byte lines[step * sizeof(To)];
+        for (std::size_t i = 0; i < count; i += step) {
+            const std::size_t part = part_at(i);
+            conversion{from + i, reinterpret_cast<To*>(lines), part, rounding.from(i)}
+                .template run<Isa>();
+            stream_lines(lines, reinterpret_cast<std::byte*>(to + i), part * sizeof(To));
+        }
+    }
 };
+
+/// Whether an instruction that is not in `host_isa::avx512` serves the conversion.
+template <class To, class From, class Rounding>
+inline constexpr bool has_bfloat16_instruction = false;
+
+#if defined(__x86_64__)
+template <class To, class From>
+    requires(same_format<To, bfloat16> && !same_format<From, bfloat16> && sizeof(From) <= 4)
+inline constexpr bool has_bfloat16_instruction<To, From, nearest_even> = true;
+
+/// Converts to bfloat16 with `host_isa::avx512_bf16`.
+template <class Stores, class To, class From>
+void convert_natively(host_isa isa, const From* from, To* to, std::size_t count) {
+    using block = bfloat16_block<host_isa::avx512>;
+    if constexpr (std::same_as<From, float>) {
+        block::convert_natively<Stores>(from, to, count);
+    } else {
+        constexpr std::size_t step = 512;
+        alignas(cache_line_bytes) float numbers[step];
+        for (std::size_t i = 0; i < count; i += step) {
+            const std::size_t part = count - i < step ? count - i : step;
+            convert_block(isa, from + i, numbers, part, nearest_even{});
+            block::convert_natively<Stores>(numbers, to + i, part);
+        }
+    }
+}
+#endif
 
 }  // namespace detail
 
 /// Converts `count` numbers from one place to another that does not overlap it, with the given
 /// instruction set, which this processor must have. `Rounding` is `nearest_even`, `toward_zero` or
-/// `stochastic_block`. One pass.
-template <class To, class From, class Rounding>
+/// `stochastic_block`. With `detail::streaming_stores` the target is a whole number of cache lines.
+/// One pass.
+template <class Stores, class To, class From, class Rounding>
 [[gnu::noinline]] void convert_block(host_isa isa, const From* from, To* to, std::size_t count,
                                      Rounding rounding) {
     if constexpr (std::same_as<Rounding, stochastic_block>) {
         // The upper half of an index is the same for the whole of a block of random bits.
         const std::uint64_t left = (std::uint64_t{1} << 32) - (rounding.first & 0xffffffff);
         if (count > left) {
+            // The second part may start anywhere in a cache line: neither is streamed.
             convert_block(isa, from, to, static_cast<std::size_t>(left), rounding);
             return convert_block(isa, from + left, to + left, count - left,
                                  stochastic_block{rounding.key, rounding.first + left});
         }
     }
+    if constexpr (detail::has_bfloat16_instruction<To, From, Rounding>) {
+        if (isa == host_isa::avx512_bf16) {
+            return detail::convert_natively<Stores>(isa, from, to, count);
+        }
+    }
     using block_rounding = detail::block_rounding<Rounding>;
-    detail::run_on(isa, detail::block_conversion<To, From, Rounding>{from, to, count,
-                                                                     block_rounding(rounding)});
+    using conversion = detail::block_conversion<To, From, Rounding, Stores>;
+    detail::run_on(isa, conversion{from, to, count, block_rounding(rounding)});
 }
 
 }  // namespace demi::inline DEMI_ABI

@@ -4,24 +4,40 @@
 
 #include <demi/core/backend.hpp>
 #include <demi/host/detail/gemm_blocks.hpp>
+#include <demi/host/detail/gemm_kernel.hpp>
 #include <demi/host/detail/gemm_wide.hpp>
 #include <demi/host/host_context.hpp>
 
 #include <concepts>
 #include <cstddef>
+#include <type_traits>
 
 namespace demi::inline DEMI_ABI {
 namespace detail {
 
+/// What a caller has packed of the operands; null for nothing.
+struct gemm_packs {
+    const packed_panels* a = nullptr;
+    const packed_panels* b = nullptr;
+};
+
+template <class T>
+operand_form form_of(const gemm_operand<T>& operand) {
+    const bool adjacent = operand.line_stride == 1;
+    return {operand.packed != nullptr, std::is_same_v<T, float>, adjacent,
+            adjacent ? operand.depth_stride : operand.line_stride};
+}
+
 template <host_isa Isa, bool Swapped, class A, class B, class C, class Epilogue>
 void blocked_gemm(const host_context& context, float alpha, const matrix_view<const A>& a,
                   const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
-                  const Epilogue& epilogue) {
+                  const Epilogue& epilogue, const gemm_packs& packs) {
     using finish_type = gemm_finish<Swapped, Epilogue>;
+    const gemm_operand<A> rows{a.data(), a.columns(), a.row_stride(), a.column_stride(), packs.a};
+    const gemm_operand<B> columns{b.data(), b.rows(), b.column_stride(), b.row_stride(), packs.b};
     const std::size_t concurrency = context.executor == nullptr ? 1 : context.executor->concurrency;
-    const gemm_plan plan = plan_gemm<Isa>(c.rows(), c.columns(), a.columns(), concurrency);
-    const gemm_operand<A> rows{a.data(), a.row_stride(), a.column_stride()};
-    const gemm_operand<B> columns{b.data(), b.column_stride(), b.row_stride()};
+    const gemm_plan plan = plan_gemm<Isa>(
+        {c.rows(), c.columns(), a.columns(), concurrency, form_of(rows), form_of(columns)});
     const finish_type finish{alpha, beta, epilogue};
     const gemm_run<Isa, A, B, C, finish_type> product(plan, rows, columns, c.data(),
                                                       c.leading_dimension(), finish);
@@ -32,38 +48,38 @@ void blocked_gemm(const host_context& context, float alpha, const matrix_view<co
 template <host_isa Isa, class A, class B, class C, class Epilogue>
 void row_major_gemm(const host_context& context, float alpha, const matrix_view<const A>& a,
                     const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
-                    const Epilogue& epilogue) {
+                    const Epilogue& epilogue, const gemm_packs& packs) {
     if (c.order() == layout::row_major) {
-        blocked_gemm<Isa, false>(context, alpha, a, b, beta, c, epilogue);
+        blocked_gemm<Isa, false>(context, alpha, a, b, beta, c, epilogue, packs);
     } else {
         blocked_gemm<Isa, true>(context, alpha, transposed(b), transposed(a), beta, transposed(c),
-                                epilogue);
+                                epilogue, {packs.b, packs.a});
     }
 }
 
 /// `c = epilogue(alpha * a * b + beta * c)`; see kernels/gemm.hpp. The arguments have been checked.
 ///
-/// Each element is one sum in the order of the inner dimension: any number of threads gives the
-/// same bits, and so do any two instruction sets with fused multiply-add before the epilogue.
-/// Throws what the memory resource throws, before anything is written.
+/// Each element is a sum in the order of the inner dimension, or for few and long sums a sum of
+/// such slices: any number of threads gives the same bits, and so do any two instruction sets with
+/// fused multiply-add before the epilogue, except as follows.
+///
+/// `host_isa::avx512_bf16` multiplies two bfloat16 matrices by the dot product instruction, which
+/// adds the products of two steps at a time in float. It takes subnormal elements for zero, and
+/// gives zero for subnormal sums: up to 2^-126 per step that any other path keeps.
+///
+/// Throws `out_of_memory` when the workspace is refused, before anything is written.
 template <class A, class B, class C, class Epilogue>
 void host_gemm(const host_context& context, float alpha, matrix_view<const A> a,
-               matrix_view<const B> b, float beta, matrix_view<C> c, const Epilogue& epilogue) {
+               matrix_view<const B> b, float beta, matrix_view<C> c, const Epilogue& epilogue,
+               const gemm_packs& packs = {}) {
     if (c.empty()) return;
     if constexpr (std::same_as<A, double> || std::same_as<B, double> || std::same_as<C, double>) {
         wide_gemm(context, static_cast<double>(alpha), a, b, static_cast<double>(beta), c,
                   epilogue);
-        return;
     } else {
-#if defined(__x86_64__)
-        if (context.isa == host_isa::avx512) {
-            return row_major_gemm<host_isa::avx512>(context, alpha, a, b, beta, c, epilogue);
-        }
-        if (context.isa == host_isa::avx2) {
-            return row_major_gemm<host_isa::avx2>(context, alpha, a, b, beta, c, epilogue);
-        }
-#endif
-        row_major_gemm<host_isa::portable>(context, alpha, a, b, beta, c, epilogue);
+        run_for_kernel<A, B>(context.isa, [&]<host_isa Isa>(isa_constant<Isa>) {
+            row_major_gemm<Isa>(context, alpha, a, b, beta, c, epilogue, packs);
+        });
     }
 }
 

@@ -6,9 +6,12 @@
 #include <demi/host/gemm.hpp>
 #include <demi/host/host_buffer.hpp>
 #include <demi/host/host_context.hpp>
+#include <demi/host/host_packed_matrix.hpp>
+#include <demi/host/matrix_cast.hpp>
 #include <demi/host/reduce.hpp>
 #include <demi/host/transform.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -102,10 +105,49 @@ public:
         detail::host_reduce(context(), result, reducer, operands...);
     }
 
+    template <class From, class To, class Rounding>
+    void cast_matrix(matrix_view<const From> from, matrix_view<To> to, Rounding rounding) const {
+        detail::host_cast_matrix(context(), from, to, rounding);
+    }
+
     template <class A, class B, class C, class Epilogue>
     void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
               matrix_view<C> c, const Epilogue& epilogue) const {
         detail::host_gemm(context(), alpha, a, b, beta, c, epilogue);
+    }
+
+    /// Packs an operand of later products with a matrix of `Partner`, for results of that layout.
+    template <class Partner, class T>
+        requires(!std::same_as<T, double> && !std::same_as<Partner, double>)
+    host_packed_matrix pack(const matrix_view<const T>& matrix, operand_side side, layout result)
+    const { return host_packed_matrix::make<Partner>(context(), matrix, side, result); }
+
+    /// The same product, bit for bit, with one operand read from its packed form. Throws
+    /// `invalid_argument` when that was packed for another instruction set or layout of results.
+    template <class A, class B, class C, class Epilogue>
+        requires(!std::same_as<C, double>)
+    void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
+              matrix_view<C> c, const Epilogue& epilogue, const host_packed_matrix& packed) const {
+        detail::require_packed_for(packed, detail::product_isa<A, B>(isa_), c.order());
+        const detail::packed_panels panels = packed.panels();
+        const bool left = packed.side() == operand_side::left;
+        detail::host_gemm(context(), alpha, a, b, beta, c, epilogue,
+                          {left ? &panels : nullptr, left ? nullptr : &panels});
+    }
+
+    /// The products of a batch: each on one thread when there are enough of them.
+    template <class Batch, class Epilogue>
+    void gemm_batched(float alpha, const Batch& batch, float beta, const Epilogue& epilogue) const {
+        const bool enough = batch.size() > 1 && batch.size() >= concurrency();
+        const host_context one{isa_, enough ? nullptr : executor_.get(), memory_};
+        const auto product = [&](std::size_t i) {
+            detail::host_gemm(one, alpha, batch.a(i), batch.b(i), beta, batch.c(i), epilogue);
+        };
+        if (enough && concurrency() > 1) {
+            executor_->run(batch.size(), product);
+        } else {
+            for (std::size_t i = 0; i < batch.size(); ++i) product(i);
+        }
     }
 
 private:

@@ -9,6 +9,7 @@
 #include <limits>
 #include <memory_resource>
 #include <new>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -19,12 +20,13 @@ namespace detail {
 inline constexpr std::size_t buffer_alignment = 64;
 
 /// Allocates whole cache lines. Throws `out_of_memory` when the resource cannot.
-inline void* allocate_bytes(std::pmr::memory_resource& memory, std::size_t bytes) {
+inline void* allocate_bytes(std::pmr::memory_resource& memory, std::size_t bytes,
+                            [[maybe_unused]] std::string_view who = "host_buffer") {
 #if DEMI_EXCEPTIONS
     try {
         return memory.allocate(bytes, buffer_alignment);
     } catch (const std::bad_alloc&) {
-        raise(out_of_memory(message("host_buffer: cannot allocate ", bytes, " bytes"), bytes));
+        raise(out_of_memory(message(who, ": cannot allocate ", bytes, " bytes"), bytes));
     }
 #else
     return memory.allocate(bytes, buffer_alignment);

@@ -19,10 +19,14 @@ enum class host_isa : std::uint8_t {
     portable,  ///< what the compiler may use anyway
     avx2,      ///< AVX2, FMA and F16C
     avx512,    ///< AVX-512 F, BW, VL and DQ, and the above
+    /// AVX-512 BF16 too: products of two bfloat16 matrices use its dot product, see `host_gemm`.
+    avx512_bf16,
 };
 
 constexpr std::string_view name(host_isa isa) {
     switch (isa) {
+        case host_isa::avx512_bf16:
+            return "avx512_bf16";
         case host_isa::avx512:
             return "avx512";
         case host_isa::avx2:
@@ -35,14 +39,24 @@ constexpr std::string_view name(host_isa isa) {
 
 /// Reads a name. Throws `invalid_argument` for any other text.
 inline host_isa parse_host_isa(std::string_view text) {
-    for (const host_isa isa : {host_isa::portable, host_isa::avx2, host_isa::avx512}) {
+    for (const host_isa isa :
+         {host_isa::portable, host_isa::avx2, host_isa::avx512, host_isa::avx512_bf16}) {
         if (text == name(isa)) return isa;
     }
-    detail::raise(invalid_argument(detail::message("host_isa: unknown instruction set \"", text,
-                                                   "\", expected portable, avx2 or avx512")));
+    detail::raise(
+        invalid_argument(detail::message("host_isa: unknown instruction set \"", text,
+                                         "\", expected portable, avx2, avx512 or avx512_bf16")));
 }
 
 namespace detail {
+
+#if defined(__x86_64__)
+inline bool has_bfloat16_dot_product() {
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    constexpr unsigned avx512_bf16 = 1u << 5;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a & avx512_bf16) != 0;
+}
+#endif
 
 inline host_isa query_host_isa() {
 #if defined(__x86_64__)
@@ -55,7 +69,7 @@ inline host_isa query_host_isa() {
     }
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) {
-        return host_isa::avx512;
+        return has_bfloat16_dot_product() ? host_isa::avx512_bf16 : host_isa::avx512;
     }
     return host_isa::avx2;
 #else

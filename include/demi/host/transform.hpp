@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/core/backend.hpp>
+#include <demi/host/detail/copy_pass.hpp>
 #include <demi/host/detail/operand_window.hpp>
 #include <demi/host/detail/partition.hpp>
 #include <demi/host/host_context.hpp>
@@ -37,11 +38,46 @@ constexpr auto choose_pack() {
 template <host_isa Isa, class Functor, class... Operands>
 using pack_for = typename decltype(choose_pack<Isa, Functor, Operands...>())::type;
 
+/// Numbers that a functor for scalars is called with at a time.
+inline constexpr std::size_t scalar_step = 64;
+
+template <class Scalar, class>
+struct scalar_block {
+    Scalar numbers[scalar_step];
+};
+
+/// Calls a functor for scalars for `scalar_step` numbers from `i` on. They lie in arrays of their
+/// own meanwhile, and their count is fixed: so compilers see without a test that no store touches
+/// another operand, and make vectors of the loop where the functor allows it.
+template <class Scalar, class... Operands, class Functor, class... Windows, std::size_t... I>
+DEMI_HOST_KERNEL void transform_scalars(const Functor& functor, std::size_t i,
+                                        std::index_sequence<I...>, const Windows&... windows) {
+    std::tuple<scalar_block<Scalar, Operands>...> blocks;
+    const auto load = [&](auto& block, const auto& window) {
+        for (std::size_t j = 0; j < scalar_step; ++j) block.numbers[j] = window.load(i + j);
+    };
+    const auto store = [&](const auto& block, const auto& window) {
+        for (std::size_t j = 0; j < scalar_step; ++j) window.store(i + j, block.numbers[j]);
+    };
+    (load(std::get<I>(blocks), windows), ...);
+    for (std::size_t j = 0; j < scalar_step; ++j) {
+        functor(static_cast<argument_of<Scalar, Operands>>(std::get<I>(blocks).numbers[j])...);
+    }
+    (store(std::get<I>(blocks), windows), ...);
+}
+
 /// Calls the functor for every pack of the first `count` numbers of the windows.
 template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... I>
 DEMI_HOST_KERNEL void transform_packs(const Functor& functor, std::size_t count,
-                                      std::index_sequence<I...>, const Windows&... windows) {
-    for (std::size_t i = 0; i < count; i += pack_traits<Pack>::count) {
+                                      std::index_sequence<I...> indices,
+                                      const Windows&... windows) {
+    std::size_t i = 0;
+    if constexpr (pack_traits<Pack>::count == 1) {
+        for (; i + scalar_step <= count; i += scalar_step) {
+            transform_scalars<Pack, Operands...>(functor, i, indices, windows...);
+        }
+    }
+    for (; i < count; i += pack_traits<Pack>::count) {
         std::tuple<decltype((static_cast<void>(windows), Pack{}))...> values{windows.load(i)...};
         functor(static_cast<argument_of<Pack, Operands>>(std::get<I>(values))...);
         (windows.store(i, std::get<I>(values)), ...);
@@ -119,7 +155,9 @@ void transform_loaded(const host_context& context, const Functor& functor, const
 template <class Functor, class... Operands>
 void host_transform(const host_context& context, const Functor& functor,
                     const Operands&... operands) {
-    if constexpr (requires { functor.load(); }) {
+    if constexpr (is_copy_pass<Functor, Operands...>) {
+        host_copy(context, operands...);
+    } else if constexpr (requires { functor.load(); }) {
         transform_loaded(context, functor.load(), operands...);
     } else {
         transform_loaded(context, functor, operands...);

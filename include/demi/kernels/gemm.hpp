@@ -74,6 +74,20 @@ void require_no_overlap(std::string_view name, const matrix_view<T>& operand,
     }
 }
 
+/// Everything that `gemm` asks of its arguments.
+template <class A, class B, class C, class Epilogue>
+void require_product(const matrix_view<A>& a, const matrix_view<B>& b, const matrix_view<C>& c,
+                     const gemm_options& options, const Epilogue& function) {
+    require_product_shapes(a, b, c);
+    require_finite_factor("alpha", options.alpha);
+    require_finite_factor("beta", options.beta);
+    require_no_overlap("a", a, c);
+    require_no_overlap("b", b, c);
+    if constexpr (requires { function.require_shape(c.rows(), c.columns()); }) {
+        function.require_shape(c.rows(), c.columns());
+    }
+}
+
 }  // namespace detail
 
 /// Computes `c = epilogue(alpha * a * b + beta * c)`.
@@ -93,14 +107,7 @@ template <backend B, class Left, class Right, floating_format Result,
 void gemm(B& where, const matrix_view<Left>& a, const matrix_view<Right>& b,
           const matrix_view<Result>& c, const gemm_options& options = {},
           const Epilogue& function = {}) {
-    detail::require_product_shapes(a, b, c);
-    detail::require_finite_factor("alpha", options.alpha);
-    detail::require_finite_factor("beta", options.beta);
-    detail::require_no_overlap("a", a, c);
-    detail::require_no_overlap("b", b, c);
-    if constexpr (requires { function.require_shape(c.rows(), c.columns()); }) {
-        function.require_shape(c.rows(), c.columns());
-    }
+    detail::require_product(a, b, c, options, function);
     if (c.empty()) return;
     where.gemm(options.alpha, matrix_view<const std::remove_const_t<Left>>(a),
                matrix_view<const std::remove_const_t<Right>>(b), options.beta, c, function);

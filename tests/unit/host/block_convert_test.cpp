@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <demi/host/block_convert.hpp>
+#include <demi/host/detail/stream.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <random>
 #include <string>
 #include <support/catch.hpp>
+#include <type_traits>
 #include <unit/host/available_isas.hpp>
 #include <vector>
 
@@ -156,6 +158,118 @@ TEMPLATE_TEST_CASE("flush flags and rounding mode of the caller do not change a 
     }
 }
 #endif
+
+TEST_CASE("a block converts between two narrow formats exactly as one value does") {
+    for (const host_isa isa : demi_test::available_isas()) {
+        CAPTURE(std::string(demi::name(isa)));
+        CHECK(mismatches<bfloat16>(isa, all_codes<float16>(), demi::nearest_even{}) == 0);
+        CHECK(mismatches<bfloat16>(isa, all_codes<float16>(), demi::toward_zero{}) == 0);
+        CHECK(mismatches<float16>(isa, all_codes<bfloat16>(), demi::nearest_even{}) == 0);
+        CHECK(mismatches<float8_e4m3>(isa, all_codes<float16>(), demi::toward_zero{}) == 0);
+        CHECK(mismatches<float8_e5m2>(isa, all_codes<bfloat16>(), demi::nearest_even{}) == 0);
+        CHECK(mismatches<float8_e5m2>(isa, all_codes<float8_e4m3>(), demi::nearest_even{}) == 0);
+    }
+}
+
+namespace {
+
+/// Streams into every place within a cache line and compares with the conversion of one value.
+template <class To, class From, class Rounding>
+int streamed_mismatches(host_isa isa, const std::vector<From>& from, Rounding rounding) {
+    constexpr std::size_t guard = 64 / sizeof(To);
+    int count = 0;
+    for (const std::size_t length : {0u, 1u, 31u, 64u, 100u, 1000u, 3333u}) {
+        for (std::size_t offset = 0; offset < guard; offset += 1 + offset % 5) {
+            std::vector<To> to(length + 3 * guard);
+            std::memset(static_cast<void*>(to.data()), 0x5a, to.size() * sizeof(To));
+            const auto untouched = bits_at(to, 0);
+            demi::detail::convert_stream(isa, from.data() + offset, to.data() + guard + offset,
+                                         length, rounding);
+            demi::detail::finish_stream();
+            for (std::size_t i = 0; i < to.size(); ++i) {
+                const bool inside = i >= guard + offset && i < guard + offset + length;
+                auto expected = untouched;
+                if (inside && std::is_same_v<Rounding, demi::stochastic_block>) {
+                    const demi::stochastic_bits bits{
+                        demi::random_bits(123, 45 + i - guard - offset)};
+                    expected = demi::convert_bits<To, From>(bits_at(from, i - guard), bits);
+                } else if constexpr (!std::is_same_v<Rounding, demi::stochastic_block>) {
+                    if (inside) {
+                        expected = demi::convert_bits<To, From>(bits_at(from, i - guard), rounding);
+                    }
+                }
+                count += bits_at(to, i) != expected;
+            }
+        }
+    }
+    return count;
+}
+
+}  // namespace
+
+TEST_CASE("a block streamed past the caches is the same block, wherever it lies") {
+    std::mt19937_64 random(13);
+    std::vector<float> floats(4000);
+    for (auto& value : floats) {
+        const auto bits = static_cast<std::uint32_t>(random());
+        __builtin_memcpy(&value, &bits, sizeof bits);
+    }
+    const auto halves = all_codes<float16>();
+    const auto brains = all_codes<bfloat16>();
+    std::vector<float8_e4m3> bytes(4000);
+    for (auto& value : bytes)
+        value = demi::from_bits<float8_e4m3>(static_cast<std::uint8_t>(random()));
+    constexpr demi::nearest_even nearest;
+    for (const host_isa isa : demi_test::available_isas()) {
+        CAPTURE(std::string(demi::name(isa)));
+        CHECK(streamed_mismatches<float16>(isa, floats, nearest) == 0);
+        CHECK(streamed_mismatches<bfloat16>(isa, floats, nearest) == 0);
+        CHECK(streamed_mismatches<bfloat16>(isa, floats, demi::toward_zero{}) == 0);
+        CHECK(streamed_mismatches<float8_e4m3>(isa, floats, nearest) == 0);
+        CHECK(streamed_mismatches<float8_e5m2>(isa, floats, nearest) == 0);
+        CHECK(streamed_mismatches<float>(isa, halves, nearest) == 0);
+        CHECK(streamed_mismatches<float>(isa, brains, nearest) == 0);
+        CHECK(streamed_mismatches<float>(isa, bytes, nearest) == 0);
+        CHECK(streamed_mismatches<float16>(isa, brains, nearest) == 0);
+        CHECK(streamed_mismatches<bfloat16>(isa, halves, nearest) == 0);
+        CHECK(streamed_mismatches<double>(isa, floats, nearest) == 0);
+        CHECK(streamed_mismatches<float>(isa, floats, nearest) == 0);
+        const demi::stochastic_block random_rounding{123, 45};
+        CHECK(streamed_mismatches<bfloat16>(isa, floats, random_rounding) == 0);
+        CHECK(streamed_mismatches<float16>(isa, floats, random_rounding) == 0);
+    }
+}
+
+TEST_CASE("streaming goes on across a multiple of 2^32 random indices") {
+    std::vector<float> from(3000);
+    for (std::size_t i = 0; i < from.size(); ++i) from[i] = 1.0f + 0.001f * static_cast<float>(i);
+    const demi::stochastic_block rounding{99, (std::uint64_t{1} << 32) - 777};
+    for (const host_isa isa : demi_test::available_isas()) {
+        std::vector<bfloat16> to(from.size()), streamed(from.size());
+        demi::convert_block(isa, from.data(), to.data(), from.size(), rounding);
+        demi::detail::convert_stream(isa, from.data(), streamed.data(), from.size(), rounding);
+        demi::detail::finish_stream();
+        CHECK(to == streamed);
+    }
+}
+
+TEST_CASE("blocks with some zeros and subnormals among other numbers are rounded to bfloat16") {
+    std::mt19937_64 random(17);
+    for (const host_isa isa : demi_test::available_isas()) {
+        int wrong = 0;
+        for (int round = 0; round < 200; ++round) {
+            std::vector<float> from(100);
+            for (auto& value : from) {
+                auto bits = static_cast<std::uint32_t>(random());
+                if (random() % 32 == 0) bits &= 0x80000000u;
+                if (random() % 64 == 0) bits &= 0x807fffffu;
+                __builtin_memcpy(&value, &bits, sizeof bits);
+            }
+            wrong += mismatches<bfloat16>(isa, from, demi::nearest_even{});
+        }
+        CHECK(wrong == 0);
+    }
+}
 
 TEST_CASE("blocks of any length and alignment touch exactly their own elements") {
     std::vector<float> from(200);

@@ -88,4 +88,8 @@ TEST_CASE("a product of 16-bit and 8-bit numbers touches nothing outside its mat
     check_accesses<float16, float8_e4m3, bfloat16>();
 }
 
+TEST_CASE("a product of bfloat16 pairs touches nothing outside its matrices") {
+    check_accesses<bfloat16, bfloat16, float>();
+}
+
 #endif

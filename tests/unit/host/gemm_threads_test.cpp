@@ -86,10 +86,70 @@ TEST_CASE("a product has the same bits for any number of threads") {
     }
 }
 
+TEST_CASE("long sums of few elements are shared among threads with the same bits") {
+    matrix_rng rng(18);
+    padded_matrix<float> a(9, 40001, layout::row_major, 0), b(40001, 35, layout::row_major, 0);
+    padded_matrix<float> c(9, 35, layout::row_major, 1);
+    a.fill(rng);
+    b.fill(rng);
+    c.fill(rng);
+    for (const host_isa isa : available_isas()) {
+        const auto product = [&](const host_executor* executor) {
+            padded_matrix<float> result = c;
+            detail::host_gemm({isa, executor, std::pmr::new_delete_resource()}, 0.5f,
+                              std::as_const(a).view(), std::as_const(b).view(), 0.25f,
+                              result.view(), position_dependent{});
+            return result;
+        };
+        const auto alone = product(nullptr);
+        CHECK(alone.padding_is_untouched());
+        CAPTURE(std::string(name(isa)));
+        for (const std::size_t concurrency : {2u, 3u, 8u, 16u}) {
+            std::size_t tasks = 0;
+            const host_executor executor = pretend_executor(concurrency, tasks);
+            CHECK(same_bits(product(&executor).memory(), alone.memory()));
+            CHECK(tasks == concurrency);
+        }
+    }
+}
+
+TEST_CASE("bfloat16 pairs and few rows have the same bits for any number of threads") {
+    matrix_rng rng(20);
+    const std::size_t shapes[][3] = {{2, 900, 701}, {14, 300, 333}, {300, 40, 301}, {1, 1, 9001}};
+    for (const auto& shape : shapes) {
+        const std::size_t rows = shape[0], columns = shape[1], depth = shape[2];
+        padded_matrix<bfloat16> a(rows, depth, layout::row_major, 1);
+        padded_matrix<bfloat16> b(depth, columns, layout::row_major, 0);
+        padded_matrix<float> wide_b(depth, columns, layout::row_major, 0);
+        a.fill(rng);
+        b.fill(rng);
+        wide_b.fill(rng);
+        for (const host_isa isa : available_isas()) {
+            const auto product = [&](const host_executor* executor, const auto& right) {
+                padded_matrix<float> c(rows, columns, layout::row_major, 2);
+                detail::host_gemm({isa, executor, std::pmr::new_delete_resource()}, 1.0f,
+                                  std::as_const(a).view(), right.view(), 0.0f, c.view(),
+                                  no_epilogue{});
+                return c;
+            };
+            const auto alone = product(nullptr, std::as_const(b));
+            const auto wide_alone = product(nullptr, std::as_const(wide_b));
+            CAPTURE(std::string(name(isa)), rows, columns, depth);
+            for (const std::size_t concurrency : {2u, 5u, 16u}) {
+                std::size_t tasks = 0;
+                const host_executor executor = pretend_executor(concurrency, tasks);
+                CHECK(same_bits(product(&executor, std::as_const(b)).memory(), alone.memory()));
+                CHECK(same_bits(product(&executor, std::as_const(wide_b)).memory(),
+                                wide_alone.memory()));
+            }
+        }
+    }
+}
+
 // Without optimisation compilers do not fuse.
 #if defined(__OPTIMIZE__)
 TEST_CASE("fused multiply-add gives the same bits at any vector width") {
-    if (detected_host_isa() != host_isa::avx512) return;
+    if (detected_host_isa() < host_isa::avx512) return;
     matrix_rng rng(19);
     padded_matrix<float> a(37, 600, layout::row_major, 0), b(600, 90, layout::row_major, 0);
     a.fill(rng);

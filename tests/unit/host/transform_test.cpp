@@ -346,3 +346,60 @@ TEST_CASE("an exception from a functor leaves the pass") {
                         std::runtime_error);
     }
 }
+
+namespace {
+
+/// Copies three lists' worth of numbers by a pass that says it copies, and compares with `convert`.
+template <class To, class From>
+int wrong_copies(const host_context& context, std::size_t most_cached) {
+    const std::vector<std::vector<From>> from{numbers<From>(70001, 1), numbers<From>(3, 2),
+                                              numbers<From>(130000, 3)};
+    std::vector<std::vector<To>> to;
+    for (const auto& tensor : from) to.emplace_back(tensor.size());
+    const tensor_list<const From> source(from);
+    const tensor_list<To> target(to);
+    demi::detail::host_copy(context, in(source), out(target), most_cached);
+    int wrong = 0;
+    for (std::size_t t = 0; t < from.size(); ++t) {
+        for (std::size_t i = 0; i < from[t].size(); ++i) {
+            wrong += demi::to_bits(to[t][i]) != demi::to_bits(demi::convert<To>(from[t][i]));
+        }
+    }
+    return wrong;
+}
+
+/// A functor that says so of itself is not called at all.
+struct silent_copy {
+    static constexpr bool copies = true;
+    void operator()(float, float& to) const { to = 77.0f; }
+};
+
+}  // namespace
+
+TEST_CASE("a pass that only copies converts every tensor, cached or streamed, on any threads") {
+    for (const std::size_t threads : {1u, 3u}) {
+        const auto executor = demi::make_thread_executor(threads);
+        for (const host_isa isa : demi_test::available_isas()) {
+            const host_context context{isa, &executor, nullptr};
+            CAPTURE(threads);
+            CAPTURE(std::string(demi::name(isa)));
+            for (const std::size_t most_cached : {~std::size_t{0}, std::size_t{0}}) {
+                CHECK(wrong_copies<float16, float>(context, most_cached) == 0);
+                CHECK(wrong_copies<float, bfloat16>(context, most_cached) == 0);
+                CHECK(wrong_copies<bfloat16, float16>(context, most_cached) == 0);
+                CHECK(wrong_copies<demi::float8_e4m3, float>(context, most_cached) == 0);
+                CHECK(wrong_copies<float, float>(context, most_cached) == 0);
+            }
+        }
+    }
+}
+
+TEST_CASE("a functor that says it copies need not be called") {
+    const auto executor = one_thread();
+    const host_context context{demi::detected_host_isa(), &executor, nullptr};
+    const std::vector<float> from{1, 2, 3};
+    std::vector<float> to(3);
+    demi::detail::host_transform(context, silent_copy{}, in(tensor_list<const float>(from)),
+                                 out(tensor_list<float>(to)));
+    CHECK(to == from);
+}

@@ -28,6 +28,7 @@ struct block_rounding {
     explicit block_rounding(Rounding) {}
 
     DEMI_HOST_KERNEL Rounding at(std::uint32_t) const { return {}; }
+    DEMI_HOST_KERNEL const block_rounding& from(std::size_t) const { return *this; }
 };
 
 template <>
@@ -41,6 +42,11 @@ struct block_rounding<stochastic_block> {
 
     DEMI_HOST_KERNEL stochastic_bits at(std::uint32_t i) const {
         return {random_bits(block, first + i)};
+    }
+    DEMI_HOST_KERNEL block_rounding from(std::size_t i) const {
+        block_rounding rest = *this;
+        rest.first += static_cast<std::uint32_t>(i);
+        return rest;
     }
 };
 
@@ -83,26 +89,26 @@ DEMI_HOST_KERNEL Word from_bfloat16(const Word& halves) {
 }
 
 /// Converts whole packs and returns how many elements that were.
-template <int Count, class Half, class Rounding>
+template <class Stores, int Count, class Half, class Rounding>
 DEMI_HOST_KERNEL std::size_t convert_packs(const float* from, Half* to, std::size_t count,
                                            const block_rounding<Rounding>& rounding) {
     using word = word_lanes<Count>;
     std::size_t i = 0;
     word position = word::ascending();
     for (; i + Count <= count; i += Count) {
-        to_bfloat16(word::load(from + i), rounding, position).store_halves(to + i);
+        to_bfloat16(word::load(from + i), rounding, position).template store_halves<Stores>(to + i);
         position = position + static_cast<std::uint32_t>(Count);
     }
     return i;
 }
 
-template <int Count, class Half, class Rounding>
+template <class Stores, int Count, class Half, class Rounding>
 DEMI_HOST_KERNEL std::size_t convert_packs(const Half* from, float* to, std::size_t count,
                                            const block_rounding<Rounding>&) {
     using word = word_lanes<Count>;
     std::size_t i = 0;
     for (; i + Count <= count; i += Count) {
-        from_bfloat16(word::load_halves(from + i)).store(to + i);
+        from_bfloat16(word::load_halves(from + i)).template store<Stores>(to + i);
     }
     return i;
 }
@@ -112,6 +118,13 @@ inline constexpr bool is_bfloat16_conversion = (std::same_as<To, float> &&
                                                 same_format<From, bfloat16>) ||
                                                (std::same_as<From, float> &&
                                                 same_format<To, bfloat16>);
+
+/// What there is without instructions of its own: nothing.
+template <host_isa Isa>
+struct bfloat16_block {
+    template <class To, class From, class Rounding>
+    static constexpr bool converts = false;
+};
 
 }  // namespace detail
 }  // namespace demi::inline DEMI_ABI

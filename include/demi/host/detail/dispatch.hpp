@@ -11,7 +11,7 @@ namespace demi::inline DEMI_ABI {
 namespace detail {
 
 template <host_isa Isa>
-inline constexpr int lane_count = Isa == host_isa::avx512 ? 16
+inline constexpr int lane_count = Isa >= host_isa::avx512 ? 16
                                   : Isa == host_isa::avx2 ? 8
                                                           : 4;
 
@@ -32,11 +32,12 @@ template <class Work>
 }
 #endif
 
-/// Calls `work.run<Isa>()` in a function compiled for `isa`.
+/// Calls `work.run<Isa>()` in a function compiled for `isa`; AVX-512 BF16 is for dot products only,
+/// everything else takes it for AVX-512.
 template <class Work>
 void run_on(host_isa isa, const Work& work) {
 #if defined(__x86_64__)
-    if (isa == host_isa::avx512) return run_avx512(work);
+    if (isa >= host_isa::avx512) return run_avx512(work);
     if (isa == host_isa::avx2) return run_avx2(work);
 #endif
     static_cast<void>(isa);

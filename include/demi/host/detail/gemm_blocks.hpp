@@ -4,110 +4,36 @@
 
 #include <demi/host/detail/gemm_finish.hpp>
 #include <demi/host/detail/gemm_pack.hpp>
+#include <demi/host/detail/gemm_plan.hpp>
+#include <demi/host/detail/gemm_prefetch.hpp>
 #include <demi/host/detail/gemm_tile.hpp>
+#include <demi/host/host_buffer.hpp>
 #include <demi/host/host_context.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <memory_resource>
+#include <type_traits>
 
 namespace demi::inline DEMI_ABI {
 namespace detail {
 
-constexpr std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
-constexpr std::size_t round_up(std::size_t a, std::size_t b) { return divide_up(a, b) * b; }
-
-/// How a result is cut into blocks, and a block into what the caches hold: `depth` steps of the
-/// sums times `columns` packed in the second level, tiles of it in the first.
-struct gemm_plan {
-    std::size_t rows;  ///< of the whole result
-    std::size_t columns;
-    std::size_t depth;
-    std::size_t block_rows;  ///< of a block
-    std::size_t block_columns;
-    std::size_t block_depth;
-    std::size_t panel_rows;
-    std::size_t workers;
-
-    static constexpr std::size_t most_rows = 1008;
-    static constexpr std::size_t most_columns = 512;
-    static constexpr std::size_t most_depth = 256;
-    static constexpr std::size_t group_panels = 4;
-    /// Multiply-adds that are worth a second thread.
-    static constexpr std::size_t work_per_thread = std::size_t{1} << 18;
-
-    std::size_t row_blocks() const { return divide_up(rows, block_rows); }
-    std::size_t column_blocks() const { return divide_up(columns, block_columns); }
-    std::size_t blocks() const { return row_blocks() * column_blocks(); }
-    std::size_t group_rows() const { return group_panels * panel_rows; }
-    /// Rows of sums that are kept: all of a block when they are not complete at once.
-    std::size_t kept_rows() const {
-        return depth > block_depth ? block_rows : std::min(block_rows, group_rows());
-    }
-};
-
-/// Threads worth starting for so many multiply-adds.
-inline std::size_t worthwhile_threads(double work, std::size_t concurrency) {
-    const double worth = work / static_cast<double>(gemm_plan::work_per_thread);
-    if (worth >= static_cast<double>(concurrency)) return concurrency;
-    return worth < 1 ? 1 : static_cast<std::size_t>(worth);
-}
-
-/// Plans blocks of at most the largest size, as many as the threads need to finish together.
-template <host_isa Isa>
-gemm_plan plan_gemm(std::size_t rows, std::size_t columns, std::size_t depth,
-                    std::size_t concurrency) {
-    using tile = tile_shape<Isa>;
-    const double work =
-        static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth);
-    const std::size_t threads = worthwhile_threads(work, concurrency);
-    gemm_plan plan{};
-    plan.rows = rows;
-    plan.columns = columns;
-    plan.depth = depth;
-    const std::size_t steps = std::max<std::size_t>(depth, 1);
-    plan.block_depth = divide_up(steps, divide_up(steps, gemm_plan::most_depth));
-    std::size_t down = divide_up(rows, gemm_plan::most_rows);
-    std::size_t across = divide_up(columns, gemm_plan::most_columns);
-    for (;;) {
-        const std::size_t block_rows = divide_up(rows, down);
-        plan.panel_rows = divide_up(block_rows, divide_up(block_rows, tile::rows));
-        plan.block_rows = round_up(block_rows, plan.panel_rows);
-        plan.block_columns = round_up(divide_up(columns, across), tile::columns);
-        const bool can_go_down = plan.block_rows > tile::rows;
-        const bool can_go_across = plan.block_columns > tile::columns;
-        const bool even = plan.blocks() % threads == 0 || plan.blocks() >= 4 * threads;
-        if (even || !(can_go_down || can_go_across)) break;
-        if (can_go_down && (plan.block_rows > plan.block_columns || !can_go_across)) {
-            ++down;
-        } else {
-            ++across;
-        }
-    }
-    plan.workers = std::min(threads, plan.blocks());
-    return plan;
-}
-
-/// Scratch memory for all workers, aligned to cache lines.
+/// Uninitialised floats, aligned to cache lines. Throws `out_of_memory`.
 class gemm_workspace {
 public:
-    gemm_workspace(std::pmr::memory_resource& memory, std::size_t workers, std::size_t floats)
+    gemm_workspace(std::pmr::memory_resource& memory, std::size_t floats)
         : memory_(memory),
-          stride_(round_up(floats, 16)),
-          bytes_(workers * stride_ * sizeof(float)),
-          data_(static_cast<float*>(memory.allocate(bytes_, alignment))) {}
+          bytes_(floats * sizeof(float)),
+          data_(static_cast<float*>(allocate_bytes(memory, bytes_, "gemm"))) {}
     gemm_workspace(const gemm_workspace&) = delete;
     gemm_workspace& operator=(const gemm_workspace&) = delete;
-    ~gemm_workspace() { memory_.deallocate(data_, bytes_, alignment); }
+    ~gemm_workspace() { memory_.deallocate(data_, bytes_, buffer_alignment); }
 
-    float* of_worker(std::size_t worker) const { return data_ + worker * stride_; }
+    float* data() const { return data_; }
 
 private:
-    static constexpr std::size_t alignment = 64;
-
     std::pmr::memory_resource& memory_;
-    std::size_t stride_;
     std::size_t bytes_;
     float* data_;
 };
@@ -121,34 +47,38 @@ public:
         : plan_(plan), a_(a), b_(b), c_(c), c_stride_(c_stride), finish_(finish) {}
 
     void run(const host_context& context) const {
-        const gemm_workspace workspace(*context.memory, plan_.workers, workspace_size());
+        const gemm_workspace memory(*context.memory, slices_size() + plan_.workers * worker_size());
+        float* const slices = memory.data();
+        float* const workers = slices + slices_size();
+        const std::size_t pieces = plan_.blocks() * plan_.slices();
         if (plan_.workers == 1) {
-            for (std::size_t i = 0; i < plan_.blocks(); ++i) block(i, workspace.of_worker(0));
-            return;
+            for (std::size_t i = 0; i < pieces; ++i) piece(i, slices, workers);
+        } else {
+            std::atomic<std::size_t> next{0};
+            context.executor->run(plan_.workers, [&](std::size_t worker) {
+                float* const own = workers + worker * worker_size();
+                for (std::size_t i = next++; i < pieces; i = next++) piece(i, slices, own);
+            });
         }
-        std::atomic<std::size_t> next{0};
-        context.executor->run(plan_.workers, [&](std::size_t worker) {
-            for (std::size_t i = next++; i < plan_.blocks(); i = next++) {
-                block(i, workspace.of_worker(worker));
-            }
-        });
+        if (plan_.slices() > 1) join_slices(slices, workers);
     }
 
 private:
     using tile = tile_shape<Isa>;
 
     panel_shape a_shape(std::size_t rows, std::size_t depth) const {
-        return {rows, depth, plan_.panel_rows, plan_.panel_rows};
+        return {rows, depth, plan_.panel_rows};
     }
     panel_shape b_shape(std::size_t columns, std::size_t depth) const {
-        return {columns, depth, tile::columns, tile::columns};
+        return {columns, depth, plan_.panel_columns};
     }
     std::size_t a_size() const {
-        return gemm_plan::group_panels * a_shape(plan_.group_rows(), plan_.block_depth).stride();
+        const std::size_t packed = a_shape(plan_.group_rows(), plan_.block_depth).size();
+        const std::size_t copied = plan_.group_rows() * copied_line_stride(plan_.block_depth);
+        return round_up(std::max(packed, copied), 16);
     }
     std::size_t b_size() const {
-        const panel_shape shape = b_shape(plan_.block_columns, plan_.block_depth);
-        return shape.count() * shape.stride();
+        return round_up(b_shape(plan_.block_columns, plan_.block_depth).size(), 16);
     }
     /// A line more than the columns, so that the rows do not fall into one set of the cache.
     std::size_t sums_stride() const { return plan_.block_columns + 16; }
@@ -158,57 +88,170 @@ private:
                          pack_scratch_size<Isa>(b_shape(plan_.block_columns, plan_.block_depth)),
                          plan_.block_columns});
     }
-    std::size_t workspace_size() const {
-        return round_up(a_size(), 16) + round_up(b_size(), 16) + round_up(sums_size(), 16) +
-               scratch_size();
+    std::size_t worker_size() const {
+        return a_size() + b_size() + round_up(sums_size(), 16) + round_up(scratch_size(), 16);
+    }
+    std::size_t piece_size() const { return plan_.block_rows * sums_stride(); }
+    std::size_t slices_size() const {
+        return plan_.slices() == 1 ? 0 : plan_.blocks() * plan_.slices() * piece_size();
     }
 
     struct region {
         std::size_t row, rows, column, columns;
     };
 
-    void block(std::size_t index, float* memory) const {
-        float* a = memory;
-        float* b = a + round_up(a_size(), 16);
-        float* sums = b + round_up(b_size(), 16);
-        float* scratch = sums + round_up(sums_size(), 16);
+    region block(std::size_t index) const {
         const std::size_t row = index % plan_.row_blocks() * plan_.block_rows;
         const std::size_t column = index / plan_.row_blocks() * plan_.block_columns;
-        const std::size_t rows = std::min(plan_.block_rows, plan_.rows - row);
-        const std::size_t columns = std::min(plan_.block_columns, plan_.columns - column);
+        return {row, std::min(plan_.block_rows, plan_.rows - row), column,
+                std::min(plan_.block_columns, plan_.columns - column)};
+    }
 
-        std::size_t depth = 0;
+    /// One slice of one block. `slices` is where its sums go when there are several.
+    void piece(std::size_t index, float* slices, float* memory) const {
+        float* const a = memory;
+        float* const b = a + a_size();
+        float* const own_sums = b + b_size();
+        float* const scratch = own_sums + round_up(sums_size(), 16);
+        const bool sliced = plan_.slices() > 1;
+        const bool keeps_all = sliced || plan_.kept_rows() > plan_.group_rows();
+        float* const sums = sliced ? slices + index * piece_size() : own_sums;
+        const bool direct = !sliced && sums_can_be_kept_in_result();
+        const region where = block(index / plan_.slices());
+        const std::size_t first = index % plan_.slices() * plan_.slice_depth;
+        const std::size_t end = std::min(first + plan_.slice_depth, plan_.depth);
+
+        std::size_t depth = first;
         do {
-            const std::size_t steps = std::min(plan_.block_depth, plan_.depth - depth);
-            const panel_shape b_panels = b_shape(columns, steps);
-            pack_panels<Isa>(b_, column, depth, b_panels, b, scratch);
-            for (std::size_t done = 0; done < rows; done += plan_.group_rows()) {
-                const std::size_t count = std::min(plan_.group_rows(), rows - done);
-                const panel_shape a_panels = a_shape(count, steps);
-                pack_panels<Isa>(a_, row + done, depth, a_panels, a, scratch);
-                float* group =
-                    plan_.kept_rows() > plan_.group_rows() ? sums + done * sums_stride() : sums;
-                multiply(a_panels, a, b_panels, b, group, depth != 0);
-                if (depth + steps == plan_.depth) {
-                    store(group, {row + done, count, column, columns}, scratch);
+            const std::size_t steps = std::min(plan_.block_depth, end - depth);
+            const gemm_columns columns = get_columns(where, depth, steps, b, scratch);
+            for (std::size_t done = 0; done < where.rows; done += plan_.group_rows()) {
+                const std::size_t count = std::min(plan_.group_rows(), where.rows - done);
+                const panel_shape shape = a_shape(count, steps);
+                const gemm_rows rows = get_rows(where.row + done, depth, shape, a, scratch);
+                float* const group = keeps_all ? sums + done * sums_stride() : sums;
+                region part{where.row + done, count, where.column, where.columns};
+                multiply(shape, rows, columns, part, group, depth != first, direct,
+                         upcoming(where, done, depth, end));
+                if (!sliced && depth + steps == end) {
+                    const std::size_t stored =
+                        direct ? part.columns / plan_.panel_columns * plan_.panel_columns : 0;
+                    part.column += stored;
+                    part.columns -= stored;
+                    store(group + stored, part, scratch);
                 }
             }
             depth += steps;
-        } while (depth < plan_.depth);
+        } while (depth < end);
     }
 
-    /// Multiplies packed rows with packed columns; the panel of columns stays in the first level.
-    void multiply(const panel_shape& a_panels, const float* a, const panel_shape& b_panels,
-                  const float* b, float* sums, bool add) const {
-        for (std::size_t j = 0; j < b_panels.count(); ++j) {
-            const bool full_width = b_panels.lines_of(j) > tile::lanes;
-            const auto kernel = multiply_function_for<Isa>(plan_.panel_rows, full_width);
-            for (std::size_t i = 0; i < a_panels.count(); ++i) {
-                kernel({a_panels.depth, a + i * a_panels.stride(), b + j * b_panels.stride(),
-                        b_panels.pitch,
-                        sums + i * plan_.panel_rows * sums_stride() + j * tile::columns,
-                        sums_stride(), add});
+    /// What is needed after the group of rows from `done` on: the next group, or else the next
+    /// steps of the columns.
+    memory_rectangle upcoming(const region& where, std::size_t done, std::size_t depth,
+                              std::size_t end) const {
+        constexpr std::size_t elements = elements_per_step<Isa>;
+        const std::size_t steps = std::min(plan_.block_depth, end - depth);
+        const std::size_t next_row = done + plan_.group_rows();
+        if (next_row < where.rows) {
+            if (a_.packed != nullptr) return {};
+            const std::size_t count = std::min(plan_.group_rows(), where.rows - next_row);
+            return rectangle_of(a_, where.row + next_row, count, depth * elements,
+                                steps * elements);
+        }
+        const std::size_t next = depth + steps;
+        if (next >= end || b_.packed != nullptr || plan_.columns_in_place) return {};
+        return rectangle_of(b_, where.column, where.columns, next * elements,
+                            std::min(plan_.block_depth, end - next) * elements);
+    }
+
+    /// Long rows of a result that share too few sets of the cache are better written once than with
+    /// each block of steps.
+    bool sums_can_be_kept_in_result() const {
+        constexpr std::size_t crowded = gemm_plan::crowded_stride;
+        const bool once = plan_.depth <= plan_.block_depth;
+        return std::is_same_v<C, float> && finish_.changes_nothing() &&
+               (once || c_stride_ % crowded != 0 || c_stride_ <= 2 * crowded);
+    }
+
+    gemm_rows get_rows(std::size_t row, std::size_t depth, const panel_shape& shape, float* memory,
+                       float* scratch) const {
+        const gemm_rows panels{memory, 1, shape.width, shape.stride()};
+        if (a_.packed != nullptr) {
+            return {a_.packed->at(row, depth, shape.depth), panels.row, panels.step, panels.panel};
+        }
+        if constexpr (std::is_same_v<A, float>) {
+            if (plan_.rows_in_place) {
+                return {a_.data + row * a_.line_stride + depth * a_.depth_stride, a_.line_stride,
+                        a_.depth_stride, shape.width * a_.line_stride};
             }
+        }
+        if (a_.line_stride == 1 || shape.depth == 0) {
+            pack_panels<Isa>(a_, row, depth, shape, memory, scratch);
+            return panels;
+        }
+        const std::size_t element = depth * elements_per_step<Isa>;
+        copy_lines<Isa>(a_.data + row * a_.line_stride + element, a_.line_stride,
+                        a_.length - element, shape.lines, shape.depth, memory);
+        const std::size_t stride = copied_line_stride(shape.depth);
+        return {memory, stride, 1, shape.width * stride};
+    }
+
+    gemm_columns get_columns(const region& where, std::size_t depth, std::size_t steps,
+                             float* memory, float* scratch) const {
+        const panel_shape shape = b_shape(where.columns, steps);
+        if (b_.packed != nullptr) return {shape, b_.packed->at(where.column, depth, steps)};
+        if constexpr (std::is_same_v<B, float>) {
+            if (plan_.columns_in_place) {
+                const std::size_t whole = where.columns / shape.width;
+                const std::size_t rest = where.columns - whole * shape.width;
+                if (rest != 0) {
+                    pack_panels<Isa>(b_, where.column + whole * shape.width, depth,
+                                     {rest, steps, shape.width}, memory + whole * shape.stride(),
+                                     scratch);
+                }
+                return {shape, memory, b_.data + depth * b_.depth_stride + where.column,
+                        b_.depth_stride};
+            }
+        }
+        pack_panels<Isa>(b_, where.column, depth, shape, memory, scratch);
+        return {shape, memory};
+    }
+
+    /// Multiplies rows with columns; the panel of columns stays in the first level. With `direct`
+    /// whole panels go to the result at once.
+    void multiply(const panel_shape& shape, const gemm_rows& rows, const gemm_columns& columns,
+                  const region& where, float* sums, bool add, bool direct,
+                  const memory_rectangle& upcoming) const {
+        const panel_shape& across = columns.shape;
+        prefetch_schedule ahead(upcoming, shape.count() * across.count(), shape.depth);
+        for (std::size_t j = 0; j < across.count(); ++j) {
+            const bool raw = columns.is_raw(j);
+            const float* const b =
+                raw ? columns.raw + j * across.width : columns.packed + j * across.stride();
+            float* to = sums + j * across.width;
+            std::size_t to_stride = sums_stride();
+            if constexpr (std::is_same_v<C, float>) {
+                if (direct && across.lines_of(j) == across.width) {
+                    to = c_ + where.row * c_stride_ + where.column + j * across.width;
+                    to_stride = c_stride_;
+                }
+            }
+            for (std::size_t i = 0; i < shape.count(); ++i) {
+                const auto kernel =
+                    multiply_function_for<Isa>(shape.lines_of(i), across.lines_of(j));
+                float* const target = to + i * shape.width * to_stride;
+                prefetch_tile(target + shape.width * to_stride, shape.width, to_stride);
+                kernel({shape.depth, rows.data + i * rows.panel, rows.row, rows.step, b,
+                        raw ? columns.raw_step : across.width, target, to_stride, add,
+                        ahead.next()});
+            }
+        }
+    }
+
+    /// Asks for the place of the next sums.
+    static void prefetch_tile(const float* target, std::size_t rows, std::size_t stride) {
+        for (std::size_t i = 0; i < rows; ++i) {
+            prefetch_lines(target + i * stride, tile::columns);
         }
     }
 
@@ -218,6 +261,25 @@ private:
             store_row<Isa>(finish_, sums + i * sums_stride(), c_ + row * c_stride_ + where.column,
                            scratch, row, where.column, where.columns);
         }
+    }
+
+    /// Adds the slices of each block, the first one first.
+    void join_slices(float* slices, float* scratch) const {
+        for (std::size_t i = 0; i < plan_.blocks(); ++i) {
+            const region where = block(i);
+            float* const sums = slices + i * plan_.slices() * piece_size();
+            for (std::size_t slice = 1; slice < plan_.slices(); ++slice) {
+                const float* const more = sums + slice * piece_size();
+                for (std::size_t row = 0; row < where.rows; ++row) {
+                    add_row(sums + row * sums_stride(), more + row * sums_stride(), where.columns);
+                }
+            }
+            store(sums, where, scratch);
+        }
+    }
+
+    static void add_row(float* sums, const float* more, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) sums[i] += more[i];
     }
 
     const gemm_plan& plan_;

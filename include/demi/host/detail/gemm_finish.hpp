@@ -22,6 +22,11 @@ struct gemm_finish {
     float beta;
     const Epilogue& epilogue;
 
+    /// Whether it leaves a sum in float as it is.
+    bool changes_nothing() const {
+        return std::same_as<Epilogue, no_epilogue> && alpha == 1 && beta == 0;
+    }
+
     static constexpr matrix_position position(std::size_t row, std::size_t column) {
         return Swapped ? matrix_position{column, row} : matrix_position{row, column};
     }

@@ -3,42 +3,19 @@
 #pragma once
 
 #include <demi/host/block_convert.hpp>
+#include <demi/host/detail/gemm_panels.hpp>
 #include <demi/host/detail/gemm_tile.hpp>
+#include <demi/host/detail/word_lanes.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <utility>
 
 namespace demi::inline DEMI_ABI {
 namespace detail {
-
-/// One operand of a GEMM as a set of lines, the rows of `a` or the columns of `b`, along which the
-/// sums run. Element k of line i is `data[i * line_stride + k * depth_stride]`; one stride is 1.
-template <class T>
-struct gemm_operand {
-    const T* data;
-    std::size_t line_stride;
-    std::size_t depth_stride;
-};
-
-/// How lines are packed: panels of `width` lines (the last may have fewer), each of which holds
-/// the values of all its lines for one step of the sums after the other, `pitch` apart.
-/// A gap behind each panel takes what whole vectors write beyond its last step.
-struct panel_shape {
-    std::size_t lines;
-    std::size_t depth;
-    std::size_t width;
-    std::size_t pitch;
-
-    std::size_t count() const { return (lines + width - 1) / width; }
-    std::size_t stride() const { return depth * pitch + 16; }
-    std::size_t lines_of(std::size_t panel) const {
-        const std::size_t rest = lines - panel * width;
-        return rest < width ? rest : width;
-    }
-};
 
 template <std::size_t Step, class Vector, std::size_t... Lane>
 DEMI_HOST_KERNEL void exchange_blocks(Vector& a, Vector& b, std::index_sequence<Lane...>) {
@@ -63,34 +40,38 @@ DEMI_HOST_KERNEL void transpose_registers(Vector (&rows)[Count]) {
     if constexpr (2 * Step < Count) transpose_registers<2 * Step>(rows);
 }
 
-/// Packs up to a vector of lines of floats whose elements are adjacent along the depth. Every step
+/// Packs up to a vector of lines of words whose elements are adjacent along the depth. Every step
 /// writes a whole vector, repeating the first line; what goes beyond `pitch` is overwritten later.
+/// A word that is not whole is filled up with zero.
 struct pack_across {
-    const float* from;
-    std::size_t line_stride;
+    const char* from;
+    std::size_t line_stride;  ///< in bytes
     std::size_t lines;
-    std::size_t depth;
+    std::size_t bytes;  ///< of a line
     float* to;
     std::size_t pitch;
 
     template <host_isa Isa>
     DEMI_HOST_KERNEL void run() const {
         constexpr std::size_t side = tile_shape<Isa>::lanes;
+        const std::size_t whole = bytes / sizeof(float);
         std::size_t k = 0;
-        for (; k + side <= depth; k += side) {
-            pack_square<side>(from + k, line_stride, side, to + k * pitch);
+        for (; k + side <= whole; k += side) {
+            pack_square<side>(from + k * sizeof(float), line_stride, side, to + k * pitch);
         }
-        if (k == depth) return;
+        const std::size_t left = bytes - k * sizeof(float);
+        if (left == 0) return;
         float rest[side * side] = {};
         for (std::size_t i = 0; i < lines; ++i) {
-            std::memcpy(rest + i * side, from + i * line_stride + k, (depth - k) * sizeof(float));
+            std::memcpy(rest + i * side, from + i * line_stride + k * sizeof(float), left);
         }
-        pack_square<side>(rest, side, depth - k, to + k * pitch);
+        pack_square<side>(reinterpret_cast<const char*>(rest), side * sizeof(float),
+                          divide_up(left, sizeof(float)), to + k * pitch);
     }
 
 private:
     template <std::size_t Side>
-    DEMI_HOST_KERNEL void pack_square(const float* square, std::size_t stride, std::size_t steps,
+    DEMI_HOST_KERNEL void pack_square(const char* square, std::size_t stride, std::size_t steps,
                                       float* target) const {
         using stored = stored_float_vector<Side>;
         float_vector<Side> rows[Side];
@@ -107,7 +88,7 @@ private:
     }
 };
 
-/// Deals one step of the sums, given as adjacent floats, out to the panels. Reads and writes whole
+/// Deals one step of the sums, given as adjacent words, out to the panels. Reads and writes whole
 /// vectors: what goes beyond a panel's step is overwritten by the next one.
 struct pack_along {
     const float* from;
@@ -129,7 +110,37 @@ struct pack_along {
     }
 };
 
-/// Floats of scratch memory that `pack_panels` needs.
+/// Joins two rows of 16-bit numbers into one of words.
+struct join_halves {
+    const char* low;
+    const char* high;  ///< null for zeros
+    std::size_t count;
+    float* to;
+
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run() const {
+        constexpr std::size_t lanes = tile_shape<Isa>::lanes;
+        using word = word_lanes<static_cast<int>(lanes)>;
+        std::size_t i = 0;
+        for (; i + lanes <= count; i += lanes) {
+            word both = word::load_halves(low + 2 * i);
+            if (high != nullptr) both = both | (word::load_halves(high + 2 * i) << 16);
+            both.store(to + i);
+        }
+        for (; i < count; ++i) {
+            std::uint16_t halves[2] = {};
+            std::memcpy(&halves[0], low + 2 * i, 2);
+            if (high != nullptr) std::memcpy(&halves[1], high + 2 * i, 2);
+            std::memcpy(to + i, halves, sizeof halves);
+        }
+    }
+};
+
+/// Elements of a line that make up one step of the sums.
+template <host_isa Isa>
+inline constexpr std::size_t elements_per_step = packs_pairs<Isa> ? 2 : 1;
+
+/// Words of scratch memory that `pack_panels` needs.
 template <host_isa Isa>
 std::size_t pack_scratch_size(const panel_shape& shape) {
     const std::size_t along = shape.count() * shape.width + tile_shape<Isa>::lanes;
@@ -142,62 +153,112 @@ inline constexpr std::size_t prefetch_steps = 6;
 
 template <class T>
 void prefetch_lines(const T* from, std::size_t count) {
-    constexpr std::size_t cache_line = 64 / sizeof(T);
-    for (std::size_t i = 0; i < count; i += cache_line) __builtin_prefetch(from + i);
+    constexpr std::size_t step = 64 / sizeof(T);
+    for (std::size_t i = 0; i < count; i += step) __builtin_prefetch(from + i);
 }
 
-/// `pack_panels` for lines that lie beside each other: step by step of the sums.
+/// `pack_panels` for lines that lie beside each other: step by step of the sums. `length` elements
+/// of each line are left.
 template <host_isa Isa, class T>
-void pack_adjacent_lines(const T* from, std::size_t depth_stride, const panel_shape& shape,
-                         float* to, float* scratch) {
+void pack_adjacent_lines(const T* from, std::size_t depth_stride, std::size_t length,
+                         const panel_shape& shape, float* to, float* scratch) {
+    constexpr std::size_t elements = elements_per_step<Isa>;
     float* const end = scratch + shape.count() * shape.width + tile_shape<Isa>::lanes;
     std::fill(scratch + shape.lines, end, 0.0f);
     for (std::size_t k = 0; k < shape.depth; ++k) {
-        if (k + prefetch_steps < shape.depth) {
-            prefetch_lines(from + (k + prefetch_steps) * depth_stride, shape.lines);
+        for (std::size_t i = 0; i < elements; ++i) {
+            const std::size_t ahead = (k + prefetch_steps) * elements + i;
+            if (ahead < length) prefetch_lines(from + ahead * depth_stride, shape.lines);
         }
-        convert_block(Isa, from + k * depth_stride, scratch, shape.lines, nearest_even{});
-        run_on(Isa, pack_along{scratch, shape, to + k * shape.pitch});
+        const T* const first = from + k * elements * depth_stride;
+        float* const target = to + k * shape.width;
+        std::size_t done = 0;
+        if constexpr (packs_pairs<Isa>) {
+            const T* const second = 2 * k + 1 < length ? first + depth_stride : nullptr;
+            run_on(Isa, join_halves{reinterpret_cast<const char*>(first),
+                                    reinterpret_cast<const char*>(second), shape.lines, scratch});
+        } else {
+            if constexpr (std::is_same_v<T, float>) {
+                if (shape.width % tile_shape<Isa>::lanes == 0) {
+                    done = shape.lines / shape.width;
+                    const panel_shape whole{done * shape.width, shape.depth, shape.width};
+                    run_on(Isa, pack_along{first, whole, target});
+                }
+            }
+            convert_block(Isa, first + done * shape.width, scratch,
+                          shape.lines - done * shape.width, nearest_even{});
+        }
+        const panel_shape rest{shape.lines - done * shape.width, shape.depth, shape.width};
+        run_on(Isa, pack_along{scratch, rest, target + done * shape.stride()});
     }
 }
 
 /// `pack_panels` for lines that are adjacent in themselves: a vector of lines at a time.
 template <host_isa Isa, class T>
-void pack_separate_lines(const T* from, std::size_t line_stride, const panel_shape& shape,
-                         float* to, float* scratch) {
+void pack_separate_lines(const T* from, std::size_t line_stride, std::size_t length,
+                         const panel_shape& shape, float* to, float* scratch) {
     constexpr std::size_t lanes = tile_shape<Isa>::lanes;
+    constexpr bool in_place = packs_pairs<Isa> || std::is_same_v<T, float>;
+    const std::size_t elements = std::min(shape.depth * elements_per_step<Isa>, length);
     for (std::size_t panel = 0; panel < shape.count(); ++panel) {
         const std::size_t width = shape.lines_of(panel);
         for (std::size_t i = 0; i < width; i += lanes) {
             const std::size_t count = std::min(lanes, width - i);
-            const T* first = from + (panel * shape.width + i) * line_stride;
-            float* target = to + panel * shape.stride() + i;
-            if constexpr (std::is_same_v<T, float>) {
+            const T* const first = from + (panel * shape.width + i) * line_stride;
+            float* const target = to + panel * shape.stride() + i;
+            if constexpr (in_place) {
                 run_on(Isa,
-                       pack_across{first, line_stride, count, shape.depth, target, shape.pitch});
+                       pack_across{reinterpret_cast<const char*>(first), line_stride * sizeof(T),
+                                   count, elements * sizeof(T), target, shape.width});
             } else {
                 for (std::size_t line = 0; line < count; ++line) {
-                    convert_block(Isa, first + line * line_stride, scratch + line * shape.depth,
-                                  shape.depth, nearest_even{});
+                    convert_block(Isa, first + line * line_stride, scratch + line * elements,
+                                  elements, nearest_even{});
                 }
-                run_on(Isa,
-                       pack_across{scratch, shape.depth, count, shape.depth, target, shape.pitch});
+                const std::size_t bytes = elements * sizeof(float);
+                run_on(Isa, pack_across{reinterpret_cast<const char*>(scratch), bytes, count, bytes,
+                                        target, shape.width});
             }
         }
     }
 }
 
-/// Packs the lines from `line` on, for the sums from `depth` on. What fills up the last panel has
-/// no meaning.
+/// Words from one line to the next when lines are copied: never in step with the cache's sets.
+inline std::size_t copied_line_stride(std::size_t depth) {
+    constexpr std::size_t floats = 64 / sizeof(float);
+    return (divide_up(depth, floats) | 1) * floats;
+}
+
+/// Copies lines that are adjacent in themselves, converted.
+template <host_isa Isa, class T>
+void copy_lines(const T* from, std::size_t line_stride, std::size_t length, std::size_t lines,
+                std::size_t depth, float* to) {
+    const std::size_t elements = std::min(depth * elements_per_step<Isa>, length);
+    const std::size_t stride = copied_line_stride(depth);
+    for (std::size_t i = 0; i < lines; ++i) {
+        float* const line = to + i * stride;
+        if constexpr (packs_pairs<Isa>) {
+            line[depth - 1] = 0;
+            std::memcpy(static_cast<void*>(line), from + i * line_stride, elements * sizeof(T));
+        } else {
+            convert_block(Isa, from + i * line_stride, line, elements, nearest_even{});
+        }
+    }
+}
+
+/// Packs the lines from `line` on, for the sums from step `depth` on. What fills up the last panel
+/// has no meaning.
 template <host_isa Isa, class T>
 void pack_panels(const gemm_operand<T>& source, std::size_t line, std::size_t depth,
                  const panel_shape& shape, float* to, float* scratch) {
     if (shape.depth == 0) return;
-    const T* from = source.data + line * source.line_stride + depth * source.depth_stride;
+    const std::size_t element = depth * elements_per_step<Isa>;
+    const std::size_t length = source.length - element;
+    const T* from = source.data + line * source.line_stride + element * source.depth_stride;
     if (source.line_stride == 1) {
-        pack_adjacent_lines<Isa>(from, source.depth_stride, shape, to, scratch);
+        pack_adjacent_lines<Isa>(from, source.depth_stride, length, shape, to, scratch);
     } else {
-        pack_separate_lines<Isa>(from, source.line_stride, shape, to, scratch);
+        pack_separate_lines<Isa>(from, source.line_stride, length, shape, to, scratch);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace demi::inline DEMI_ABI {
@@ -19,27 +20,79 @@ using float_vector = vector<float, static_cast<int>(Lanes)>;
 template <std::size_t Lanes>
 using stored_float_vector = typename vector_of<float, static_cast<int>(Lanes)>::unaligned;
 
+/// Whether a packed value is a word of two bfloat16 numbers, neighbours along the sums, instead of
+/// a float. A word counts as one step of the sums.
+template <host_isa Isa>
+inline constexpr bool packs_pairs = Isa == host_isa::avx512_bf16;
+
+/// Memory that is asked for while a tile is computed, since nothing else would foresee its use:
+/// `lines` lines, `stride` bytes apart, as far along as the steps get.
+struct tile_prefetch {
+    const char* from = nullptr;
+    std::size_t lines = 0;
+    std::size_t stride = 0;
+
+    static constexpr std::size_t cache_line_bytes = 64;
+    /// Steps for each cache line of each of the lines.
+    static constexpr std::size_t steps = 16;
+
+    DEMI_HOST_KERNEL void get(std::size_t index) const {
+        const char* at = from + index * cache_line_bytes;
+        for (std::size_t i = 0; i < lines; ++i) {
+            __builtin_prefetch(at, 0, 2);
+            at += stride;
+        }
+    }
+};
+
 /// Where a tile lies and what it is made of.
 struct gemm_tile {
-    std::size_t depth;  ///< length of the sums
-    const float* a;     ///< packed: the values of one step of the sums after the other
-    const float* b;     ///< the same, `b_stride` apart
-    std::size_t b_stride;
+    std::size_t depth;  ///< steps of the sums
+    const float* a;
+    std::size_t a_row;   ///< from one row of `a` to the next
+    std::size_t a_step;  ///< from one step to the next
+    const float* b;      ///< the columns of one step beside each other
+    std::size_t b_step;
     float* c;  ///< row-major, `c_stride` from row to row
     std::size_t c_stride;
     bool add;  ///< whether to start from what is in `c`
+    tile_prefetch ahead = {};
 };
 
-/// The tile that the registers of an instruction set hold.
+/// The tile that the registers of an instruction set hold: `rows` times `vectors`, or fewer rows
+/// and twice the vectors.
 template <host_isa Isa>
 struct tile_shape {
     static constexpr std::size_t lanes = lane_count<Isa>;
-    static constexpr std::size_t rows = Isa == host_isa::avx512 ? 14
+    static constexpr std::size_t rows = Isa >= host_isa::avx512 ? 14
                                         : Isa == host_isa::avx2 ? 6
                                                                 : 4;
     static constexpr std::size_t vectors = 2;
     static constexpr std::size_t columns = vectors * lanes;
+    static constexpr std::size_t wide_rows = 3;
+    static constexpr std::size_t wide_vectors = 2 * vectors;
+    static constexpr std::size_t wide_columns = wide_vectors * lanes;
 };
+
+template <host_isa Isa>
+struct pair_step;
+
+#if defined(__x86_64__)
+/// One step with words: a word of one row for all columns, and the products of both halves.
+template <>
+struct pair_step<host_isa::avx512_bf16> {
+    [[DEMI_TARGET_AVX512_BF16]] static void broadcast(float_vector<16>& to, const float* from) {
+        std::int32_t word;
+        __builtin_memcpy(&word, from, sizeof word);
+        to = float_vector<16>(_mm512_set1_epi32(word));
+    }
+    [[DEMI_TARGET_AVX512_BF16]] static void add_product(float_vector<16>& sums,
+                                                        const float_vector<16>& a,
+                                                        const float_vector<16>& columns) {
+        sums = _mm512_dpbf16_ps(sums, __m512bh(a), __m512bh(columns));
+    }
+};
+#endif
 
 /// `c = a b` or `c += a b` for a tile of `Rows` rows and `Vectors` vectors of columns. Each element
 /// is one chain of multiply-adds in the order of the sum: its bits do not depend on the tile.
@@ -50,9 +103,9 @@ struct multiply_tile {
     template <host_isa Isa>
     DEMI_HOST_KERNEL void run() const {
         constexpr std::size_t lanes = tile_shape<Isa>::lanes;
-        using vector_type = float_vector<lanes>;
+        using factors = float_vector<lanes>;
         using stored = stored_float_vector<lanes>;
-        vector_type sums[Rows][Vectors] = {};
+        factors sums[Rows][Vectors] = {};
         if (tile.add) {
 #pragma GCC unroll 16
             for (std::size_t r = 0; r < Rows; ++r) {
@@ -62,23 +115,41 @@ struct multiply_tile {
                 }
             }
         }
-        const float* a = tile.a;
+        // Three rows share a pointer: there are not enough registers for all.
+        constexpr std::size_t pointers = (Rows + 2) / 3;
+        const float* a[pointers];
+        const std::size_t a_row = tile.a_row;
+        const std::size_t a_step = tile.a_step;
+#pragma GCC unroll 8
+        for (std::size_t i = 0; i < pointers; ++i) a[i] = tile.a + 3 * i * a_row;
         const float* b = tile.b;
-        const std::size_t b_stride = tile.b_stride;
-        for (std::size_t k = tile.depth; k != 0; --k) {
-            vector_type columns[Vectors];
+        const std::size_t b_step = tile.b_step;
+        for (std::size_t k = 0; k < tile.depth; ++k) {
+            if (k % tile_prefetch::steps == 0) tile.ahead.get(k / tile_prefetch::steps);
+            factors columns[Vectors];
 #pragma GCC unroll 4
             for (std::size_t v = 0; v < Vectors; ++v) {
                 columns[v] = *reinterpret_cast<const stored*>(b + v * lanes);
             }
 #pragma GCC unroll 16
             for (std::size_t r = 0; r < Rows; ++r) {
-                const vector_type row = a[r] - vector_type{};
+                const float* const from = a[r / 3] + r % 3 * a_row;
+                if constexpr (packs_pairs<Isa>) {
+                    factors row;
+                    pair_step<Isa>::broadcast(row, from);
 #pragma GCC unroll 4
-                for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] += row * columns[v];
+                    for (std::size_t v = 0; v < Vectors; ++v) {
+                        pair_step<Isa>::add_product(sums[r][v], row, columns[v]);
+                    }
+                } else {
+                    const factors row = *from - factors{};
+#pragma GCC unroll 4
+                    for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] += row * columns[v];
+                }
             }
-            a += Rows;
-            b += b_stride;
+#pragma GCC unroll 8
+            for (std::size_t i = 0; i < pointers; ++i) a[i] += a_step;
+            b += b_step;
         }
 #pragma GCC unroll 16
         for (std::size_t r = 0; r < Rows; ++r) {
@@ -97,9 +168,20 @@ private:
 
 using multiply_function = void (*)(const gemm_tile&);
 
+#if defined(__x86_64__)
+template <class Work>
+[[DEMI_TARGET_AVX512_BF16, gnu::flatten]] void run_dot_products(const Work& work) {
+    work.template run<host_isa::avx512_bf16>();
+}
+#endif
+
 template <host_isa Isa, std::size_t Rows, std::size_t Vectors>
 void multiply(const gemm_tile& tile) {
-    run_on(Isa, multiply_tile<Rows, Vectors>{tile});
+    if constexpr (packs_pairs<Isa>) {
+        run_dot_products(multiply_tile<Rows, Vectors>{tile});
+    } else {
+        run_on(Isa, multiply_tile<Rows, Vectors>{tile});
+    }
 }
 
 template <host_isa Isa, std::size_t Vectors, std::size_t... Row>
@@ -107,13 +189,17 @@ constexpr auto multiply_functions(std::index_sequence<Row...>) {
     return std::array<multiply_function, sizeof...(Row)>{&multiply<Isa, Row + 1, Vectors>...};
 }
 
-/// The function for tiles of `rows` rows and one vector of columns, or a full width of them.
+/// The function for tiles of `rows` rows that hold at least `columns` columns.
 template <host_isa Isa>
-multiply_function multiply_function_for(std::size_t rows, bool full_width) {
-    constexpr auto sizes = std::make_index_sequence<tile_shape<Isa>::rows>{};
-    static constexpr auto full = multiply_functions<Isa, tile_shape<Isa>::vectors>(sizes);
+multiply_function multiply_function_for(std::size_t rows, std::size_t columns) {
+    using tile = tile_shape<Isa>;
+    constexpr auto sizes = std::make_index_sequence<tile::rows>{};
+    constexpr auto wide_sizes = std::make_index_sequence<tile::wide_rows>{};
     static constexpr auto narrow = multiply_functions<Isa, 1>(sizes);
-    return full_width ? full[rows - 1] : narrow[rows - 1];
+    static constexpr auto full = multiply_functions<Isa, tile::vectors>(sizes);
+    static constexpr auto wide = multiply_functions<Isa, tile::wide_vectors>(wide_sizes);
+    if (columns > tile::columns) return wide[rows - 1];
+    return columns > tile::lanes ? full[rows - 1] : narrow[rows - 1];
 }
 
 }  // namespace detail

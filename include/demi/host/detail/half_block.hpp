@@ -4,6 +4,7 @@
 
 #include <demi/core/rounding.hpp>
 #include <demi/host/detail/lane_vectors.hpp>
+#include <demi/host/detail/stores.hpp>
 #include <demi/host/isa.hpp>
 #include <demi/precision/float16.hpp>
 
@@ -43,13 +44,13 @@ struct half_block<host_isa::avx2> {
     template <class To, class From, class Rounding>
     static constexpr bool converts = is_half_conversion<To, From, Rounding>;
 
-    template <class Half, class Rounding>
+    template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX2]] static void convert(const Half* from, float* to, std::size_t count,
                                              Rounding) {
         std::size_t i = 0;
         for (; i + 8 <= count; i += 8) {
             const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i));
-            _mm256_storeu_ps(to + i, _mm256_cvtph_ps(halves));
+            Stores::store(to + i, _mm256_castps_si256(_mm256_cvtph_ps(halves)));
         }
         for (; i < count; ++i) {
             const auto half = static_cast<short>(to_bits(from[i]));
@@ -57,14 +58,14 @@ struct half_block<host_isa::avx2> {
         }
     }
 
-    template <class Half, class Rounding>
+    template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX2]] static void convert(const float* from, Half* to, std::size_t count,
                                              Rounding) {
         constexpr int code = rounding_code<Rounding>;
         std::size_t i = 0;
         for (; i + 8 <= count; i += 8) {
             const __m128i halves = _mm256_cvtps_ph(_mm256_loadu_ps(from + i), code);
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), halves);
+            Stores::store(to + i, halves);
         }
         for (; i < count; ++i) {
             const int half = _mm_cvtsi128_si32(_mm_cvtps_ph(_mm_load_ss(from + i), code));
@@ -78,33 +79,36 @@ struct half_block<host_isa::avx512> {
     template <class To, class From, class Rounding>
     static constexpr bool converts = is_half_conversion<To, From, Rounding>;
 
-    /// The lanes that hold one of the last `count` elements.
+    /// The lanes that hold one of the last `count` elements, which are some: a store without a
+    /// lane costs hundreds of cycles where the next page cannot be written.
     static std::uint16_t lanes_for(std::size_t count) {
-        return static_cast<std::uint16_t>(count < 16 ? (1u << count) - 1 : 0xffffu);
+        return static_cast<std::uint16_t>((1u << count) - 1);
     }
 
-    template <class Half, class Rounding>
+    template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX512]] static void convert(const Half* from, float* to, std::size_t count,
                                                Rounding) {
         std::size_t i = 0;
         for (; i + 16 <= count; i += 16) {
             const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-            _mm512_storeu_ps(to + i, _mm512_maskz_cvtph_ps(0xffff, halves));
+            Stores::store(to + i, _mm512_castps_si512(_mm512_maskz_cvtph_ps(0xffff, halves)));
         }
+        if (i == count) return;
         const std::uint16_t rest = lanes_for(count - i);
         const __m256i halves = _mm256_maskz_loadu_epi16(rest, from + i);
         _mm512_mask_storeu_ps(to + i, rest, _mm512_maskz_cvtph_ps(rest, halves));
     }
 
-    template <class Half, class Rounding>
+    template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX512]] static void convert(const float* from, Half* to, std::size_t count,
                                                Rounding) {
         constexpr int code = rounding_code<Rounding>;
         std::size_t i = 0;
         for (; i + 16 <= count; i += 16) {
             const __m256i halves = _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), code);
-            _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + i), halves);
+            Stores::store(to + i, halves);
         }
+        if (i == count) return;
         const std::uint16_t rest = lanes_for(count - i);
         const __m512 floats = _mm512_maskz_loadu_ps(rest, from + i);
         _mm256_mask_storeu_epi16(to + i, rest, _mm512_maskz_cvtps_ph(rest, floats, code));

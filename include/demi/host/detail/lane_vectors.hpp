@@ -19,6 +19,8 @@
 /// Instruction sets of single functions, so that no compiler flag is needed.
 #define DEMI_TARGET_AVX2 gnu::target("avx2,fma,f16c")
 #define DEMI_TARGET_AVX512 gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
+#define DEMI_TARGET_AVX512_BF16 \
+    gnu::target("avx512bf16,avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,f16c")
 
 // The way of a loop, and of the functor inside it, into a function with a target. g++ flattens such
 // a function all the way down, but only through callees that it has compiled before, an order that

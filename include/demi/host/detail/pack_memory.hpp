@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/core/rounding.hpp>
+#include <demi/host/detail/bfloat16_avx512.hpp>
 #include <demi/host/detail/bfloat16_block.hpp>
 #include <demi/host/detail/half_block.hpp>
 #include <demi/host/lanes.hpp>
@@ -48,6 +49,18 @@ template <class Rounding>
 inline constexpr bool rounds_without_place =
     std::same_as<Rounding, nearest_even> || std::same_as<Rounding, toward_zero>;
 
+template <int Count>
+DEMI_HOST_KERNEL void load_bfloat16(lanes<Count>& to, const void* from) {
+    to = from_bfloat16(word_lanes<Count>::load_halves(from)).numbers();
+}
+
+#if defined(__x86_64__)
+[[DEMI_TARGET_AVX512]] inline void load_bfloat16(lanes<16>& to, const void* from) {
+    to.values() = bfloat16_block<host_isa::avx512>::widen_halves(
+        _mm256_loadu_si256(static_cast<const __m256i*>(from)));
+}
+#endif
+
 template <int Count, class Element, class Rounding>
     requires(same_format<Element, bfloat16>&& rounds_without_place<Rounding>)
 struct pack_memory<lanes<Count>, Element, Rounding> {
@@ -55,7 +68,9 @@ struct pack_memory<lanes<Count>, Element, Rounding> {
     static constexpr bool direct = true;
 
     DEMI_HOST_KERNEL static lanes<Count> load(const Element* from) {
-        return from_bfloat16(word::load_halves(from)).numbers();
+        lanes<Count> result;
+        load_bfloat16(result, from);
+        return result;
     }
     DEMI_HOST_KERNEL static void store(Element* to, const lanes<Count>& value) {
         to_bfloat16(word(value), block_rounding<Rounding>(Rounding{}), word(0u)).store_halves(to);

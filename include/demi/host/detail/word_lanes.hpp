@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/host/detail/lane_vectors.hpp>
+#include <demi/host/detail/stores.hpp>
 #include <demi/host/lanes.hpp>
 
 #include <cstdint>
@@ -44,10 +45,15 @@ struct word_operations<8> {
     [[DEMI_TARGET_AVX2]] static void load_halves(words& to, const void* from) {
         to = words(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
     }
+    template <class Stores>
+    [[DEMI_TARGET_AVX2]] static void store(void* to, const words& from) {
+        Stores::store(to, __m256i(from));
+    }
+    template <class Stores>
     [[DEMI_TARGET_AVX2]] static void store_halves(void* to, const words& from) {
         const __m256i packed = _mm256_packus_epi32(__m256i(from), __m256i(from));
         const __m256i ordered = _mm256_permute4x64_epi64(packed, 0x08);
-        _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_castsi256_si128(ordered));
+        Stores::store(to, _mm256_castsi256_si128(ordered));
     }
 };
 
@@ -118,7 +124,14 @@ public:
         result.words_ = *static_cast<const unaligned*>(from);
         return result;
     }
-    DEMI_LANE_INLINE void store(void* to) const { *static_cast<unaligned*>(to) = words_; }
+    template <class Stores = cached_stores>
+    DEMI_LANE_INLINE void store(void* to) const {
+        if constexpr (Stores::stream) {
+            operations::template store<Stores>(to, words_);
+        } else {
+            *static_cast<unaligned*>(to) = words_;
+        }
+    }
 
     DEMI_LANE_INLINE static word_lanes load_halves(const void* from) {
         word_lanes result;
@@ -126,7 +139,14 @@ public:
         return result;
     }
     /// Writes words below 2^16.
-    DEMI_LANE_INLINE void store_halves(void* to) const { operations::store_halves(to, words_); }
+    template <class Stores = cached_stores>
+    DEMI_LANE_INLINE void store_halves(void* to) const {
+        if constexpr (Count == 8) {
+            operations::template store_halves<Stores>(to, words_);
+        } else {
+            operations::store_halves(to, words_);
+        }
+    }
 
     DEMI_LANE_INLINE friend word_lanes operator+(word_lanes a, const word_lanes& b) {
         return a.words_ += b.words_, a;
@@ -152,6 +172,8 @@ public:
     DEMI_LANE_INLINE friend word_lanes operator<<(word_lanes a, int shift) {
         return a.words_ <<= shift, a;
     }
+
+    DEMI_LANE_INLINE const typename operations::words& words() const { return words_; }
 
     /// The floats with these bits.
     DEMI_LANE_INLINE lanes<Count> numbers() const {

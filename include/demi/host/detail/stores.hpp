@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/// How whole vectors are stored: into the caches, or past them.
+#pragma once
+
+#include <demi/host/detail/lane_vectors.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace demi::inline DEMI_ABI {
+namespace detail {
+
+inline constexpr std::size_t cache_line_bytes = 64;
+
+/// Stores to any address.
+struct cached_stores {
+    static constexpr bool stream = false;
+
+#if defined(__x86_64__)
+    [[DEMI_TARGET_AVX512]] static void store(void* to, const __m512i& vector) {
+        _mm512_storeu_si512(to, vector);
+    }
+    [[DEMI_TARGET_AVX2]] static void store(void* to, const __m256i& vector) {
+        _mm256_storeu_si256(static_cast<__m256i*>(to), vector);
+    }
+    static void store(void* to, const __m128i& vector) {
+        _mm_storeu_si128(static_cast<__m128i*>(to), vector);
+    }
+#endif
+};
+
+/// Stores to a multiple of the vector's size, in whole cache lines at best; `finish_stream` has to
+/// follow.
+struct streaming_stores {
+    static constexpr bool stream = true;
+
+#if defined(__x86_64__)
+    [[DEMI_TARGET_AVX512]] static void store(void* to, const __m512i& vector) {
+        _mm512_stream_si512(static_cast<__m512i*>(to), vector);
+    }
+    [[DEMI_TARGET_AVX2]] static void store(void* to, const __m256i& vector) {
+        _mm256_stream_si256(static_cast<__m256i*>(to), vector);
+    }
+    static void store(void* to, const __m128i& vector) {
+        _mm_stream_si128(static_cast<__m128i*>(to), vector);
+    }
+#endif
+};
+
+#if defined(__x86_64__)
+
+/// Copies whole cache lines, past the caches, to a boundary of one.
+inline void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
+    const auto* source = reinterpret_cast<const __m128i*>(from);
+    auto* target = reinterpret_cast<__m128i*>(to);
+    for (std::size_t i = 0; i < bytes / sizeof(__m128i); ++i) {
+        _mm_stream_si128(target + i, _mm_load_si128(source + i));
+    }
+}
+
+/// Other threads see what was streamed before what this thread stores after this.
+inline void finish_stream() { _mm_sfence(); }
+
+#else
+
+inline void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
+    __builtin_memcpy(to, from, bytes);
+}
+
+inline void finish_stream() {}
+
+#endif
+
+}  // namespace detail
+}  // namespace demi::inline DEMI_ABI
