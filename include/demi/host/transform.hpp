@@ -38,13 +38,13 @@ template <host_isa Isa, class Functor, class... Operands>
 using pack_for = typename decltype(choose_pack<Isa, Functor, Operands...>())::type;
 
 /// Calls the functor for every pack of the first `count` numbers of the windows.
-template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... I>
+template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... Index>
 DEMI_HOST_KERNEL void transform_packs(const Functor& functor, std::size_t count,
-                                      std::index_sequence<I...>, const Windows&... windows) {
+                                      std::index_sequence<Index...>, const Windows&... windows) {
     for (std::size_t i = 0; i < count; i += pack_traits<Pack>::count) {
         std::tuple<decltype((static_cast<void>(windows), Pack{}))...> values{windows.load(i)...};
-        functor(static_cast<argument_of<Pack, Operands>>(std::get<I>(values))...);
-        (windows.store(i, std::get<I>(values)), ...);
+        functor(static_cast<argument_of<Pack, Operands>>(std::get<Index>(values))...);
+        (windows.store(i, std::get<Index>(values)), ...);
     }
 }
 
@@ -62,11 +62,11 @@ struct transform_piece {
     }
 
 private:
-    template <host_isa Isa, std::size_t... I>
-    DEMI_HOST_KERNEL void run_operands(std::index_sequence<I...>) const {
+    template <host_isa Isa, std::size_t... Index>
+    DEMI_HOST_KERNEL void run_operands(std::index_sequence<Index...>) const {
         using pack = pack_for<Isa, Functor, Operands...>;
         run_windows<pack>(
-            operand_window<pack, Operands>(isa, std::get<I>(operands), piece.tensor)...);
+            operand_window<pack, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
     }
 
     template <class Pack, class... Windows>
