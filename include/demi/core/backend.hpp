@@ -59,8 +59,9 @@ struct archetype_reducer {
 
 /// A place where work runs: `host_backend`, `cuda_backend`, or an engine's own type.
 ///
-/// A backend is a cheap handle: it is copied by value into the objects that use it, and work given
-/// to copies of one handle runs in the order in which it was given. A model `B` provides
+/// A backend is a cheap handle with const members: it is copied by value into the objects that use
+/// it, and work given to copies of one handle runs in the order in which it was given. A model `B`
+/// provides
 ///
 /// 1. `B::buffer<T>`, a movable owner of elements in the backend's memory with `data()` and
 ///    `size()`, and `make_buffer<T>(count)`, which returns one filled with zero bytes and throws
@@ -88,7 +89,7 @@ struct archetype_reducer {
 /// Arguments have been checked when a member is called through the front doors in kernels/.
 template <class B>
 concept backend = std::copyable<B> &&
-    requires(B& where, float* memory, const float* constant, std::size_t count,
+    requires(const B& where, float* memory, const float* constant, std::size_t count,
              const operand<const float, access::read>& input,
              const operand<float, access::update>& inplace, matrix_view<const float> a,
              matrix_view<float> c) {

@@ -22,7 +22,7 @@ struct copy_value {
 /// Values are rounded once. What is too large becomes infinity, or NaN in a format without one.
 /// Throws `invalid_argument` when the shapes differ. Cost: one pass, no synchronisation.
 template <backend B, tensor_source From, tensor_source To, list_rounding Rounding = nearest_even>
-void cast(B& where, From&& from, To&& to, Rounding rounding = {}) {
+void cast(const B& where, From&& from, To&& to, Rounding rounding = {}) {
     const tensor_list<const std::remove_const_t<element_of<From>>> source(from);
     const tensor_list<element_of<To>> target(to);
     demi::transform(where, detail::copy_value{}, in(source), out(target, rounding));

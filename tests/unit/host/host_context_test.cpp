@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: MIT
+#include <demi/host/host_backend.hpp>
 #include <demi/host/host_context.hpp>
 
+#include <memory_resource>
+
 #include <support/catch.hpp>
-#include <type_traits>
 
-TEST_CASE("a context is handed to kernels by value and owns nothing") {
-    CHECK(std::is_trivially_copyable_v<demi::host_context>);
-    CHECK(std::is_trivially_destructible_v<demi::host_context>);
-}
-
-TEST_CASE("a context that nobody filled in names no processor feature and no resource") {
-    constexpr demi::host_context empty;
-    CHECK(empty.isa == demi::host_isa::portable);
-    CHECK(empty.executor == nullptr);
-    CHECK(empty.memory == nullptr);
+TEST_CASE("A backend's context is what it was made with, and is shared by its copies") {
+    std::pmr::monotonic_buffer_resource memory;
+    const demi::host_backend where{
+        {.threads = 1, .memory = &memory, .isa = demi::host_isa::portable}};
+    const demi::host_backend copy = where;
+    const demi::host_context context = where.context();
+    CHECK(context.isa == demi::host_isa::portable);
+    CHECK(context.memory == &memory);
+    CHECK(context.executor->concurrency == 1);
+    CHECK(copy.context().executor == context.executor);
 }
