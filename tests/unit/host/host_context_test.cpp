@@ -3,7 +3,6 @@
 #include <demi/host/host_context.hpp>
 
 #include <memory_resource>
-
 #include <support/catch.hpp>
 
 TEST_CASE("A backend's context is what it was made with, and is shared by its copies") {

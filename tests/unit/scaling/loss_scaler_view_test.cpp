@@ -3,7 +3,6 @@
 #include <demi/scaling/loss_scaler_view.hpp>
 
 #include <limits>
-
 #include <support/catch.hpp>
 
 namespace {
@@ -35,7 +34,8 @@ demi::gradient_statistics infinity_at(demi::element_position where) {
 
 }  // namespace
 
-TEST_CASE("A scaler's state has no padding, so that a checkpoint of it is the same bytes each time") {
+TEST_CASE(
+    "A scaler's state has no padding, so that a checkpoint of it is the same bytes each time") {
     using dynamic_state = demi::loss_scaler_state<demi::dynamic_loss_scale>;
     CHECK(sizeof(dynamic_state) == 12 + 4 + 8 + 8);
     CHECK(sizeof(demi::loss_scaler_state<demi::no_loss_scale>) == 4 + 4 + 8 + 8);
