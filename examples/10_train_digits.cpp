@@ -28,6 +28,9 @@ const std::vector<std::size_t> network_widths = {nn::digits::pixels, 128, 128, n
 /// Adam does not care how small gradients are, as long as epsilon is smaller.
 const demi::adamw update_rule = {.learning_rate = 3e-3f, .epsilon = 1e-15f};
 
+/// Each thread takes workspace out of the budget, and the network is too small for many.
+constexpr std::size_t most_threads = 2;
+
 /// One training run: a network, its optimizer and its loss scaler, all in metered memory.
 template <class Policy, class ScaleRule>
 class training {
@@ -37,7 +40,7 @@ public:
 
     training(demi::memory_meter& meter, const ScaleRule& rule, const options& chosen,
              std::uint64_t seed)
-        : backend_{{.memory = &meter}},
+        : backend_{{.threads = most_threads, .memory = &meter}},
           net_{backend_, network_widths, seed},
           optimizer_{backend_, update_rule, net_.parameters()},
           scaler_{backend_, rule},

@@ -11,6 +11,9 @@
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/epilogue.hpp>
 #include <demi/kernels/gemm.hpp>
+#include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/matrix_cast.hpp>
+#include <demi/kernels/packed_matrix.hpp>
 #include <demi/kernels/reduce.hpp>
 #include <demi/precision/convert.hpp>
 #include <demi/precision/interop_native.hpp>

@@ -63,8 +63,9 @@ struct archetype_reducer {
 
 /// A place where work runs: `host_backend`, `cuda_backend`, or an engine's own type.
 ///
-/// A backend is a cheap handle: it is copied by value into the objects that use it, and work given
-/// to copies of one handle runs in the order in which it was given. A model `B` provides
+/// A backend is a cheap handle with const members: it is copied by value into the objects that use
+/// it, and work given to copies of one handle runs in the order in which it was given. A model `B`
+/// provides
 ///
 /// 1. `B::buffer<T>`, a movable owner of elements in the backend's memory with `data()` and
 ///    `size()`, and `make_buffer<T>(count)`, which returns one filled with zero bytes and throws
@@ -82,7 +83,8 @@ struct archetype_reducer {
 ///    double). A functor may have two more members. `auto load() const` is called where the work
 ///    runs and gives the functor to use: so it can hold pointers to buffers, and be told by device
 ///    memory what to do. `bool skip() const`, asked after that, ends the pass before it touches
-///    memory.
+///    memory. A functor that only copies its first operand to its second may say so by
+///    `static constexpr bool copies = true`; it may then not be called.
 /// 6. `reduce(result, reducer, operands...)` for `in` operands, which writes `*result` in the
 ///    backend's memory; see `lane_reducer`. The result is the same bits for any number of threads.
 /// 7. `gemm(alpha, a, b, beta, c, epilogue)`, which computes
@@ -98,7 +100,7 @@ struct archetype_reducer {
 /// Arguments have been checked when a member is called through the front doors in kernels/.
 template <class B>
 concept backend = std::copyable<B> &&
-    requires(B& where, float* memory, const float* constant, std::size_t count,
+    requires(const B& where, float* memory, const float* constant, std::size_t count,
              const operand<const float, access::read>& input,
              const operand<float, access::update>& inplace, matrix_view<const float> a,
              matrix_view<float> c) {

@@ -57,8 +57,8 @@ struct reduce_piece {
     }
 
 private:
-    template <host_isa Isa, std::size_t... I>
-    DEMI_HOST_KERNEL void run_operands(std::index_sequence<I...>) const {
+    template <host_isa Isa, std::size_t... Index>
+    DEMI_HOST_KERNEL void run_operands(std::index_sequence<Index...>) const {
         using scalar = scalar_of_pass<Operands...>;
         using packs = lanes<lane_count<Isa>>;
         constexpr bool takes_packs =
@@ -68,17 +68,17 @@ private:
         const std::size_t rest = (piece.end - piece.begin) % (2 * pack_traits<pack>::count);
         result = reduce_pairs<pack>(
             piece.end - rest,
-            operand_window<pack, Operands>(isa, std::get<I>(operands), piece.tensor)...);
+            operand_window<pack, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
         if (rest != 0) {
             const value_type last = reduce_scalars<scalar>(
                 piece.end - rest,
-                operand_window<scalar, Operands>(isa, std::get<I>(operands), piece.tensor)...);
+                operand_window<scalar, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
             result = reducer.combine(result, last);
         }
         if constexpr (requires { reducer.wants_inspection(result); }) {
             if (reducer.wants_inspection(result)) {
-                inspect<scalar>(
-                    operand_window<scalar, Operands>(isa, std::get<I>(operands), piece.tensor)...);
+                inspect<scalar>(operand_window<scalar, Operands>(isa, std::get<Index>(operands),
+                                                                 piece.tensor)...);
             }
         }
     }

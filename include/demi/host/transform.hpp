@@ -49,9 +49,9 @@ struct scalar_block {
 /// Calls a functor for scalars for `scalar_step` numbers from `i` on. They lie in arrays of their
 /// own meanwhile, and their count is fixed: so compilers see without a test that no store touches
 /// another operand, and make vectors of the loop where the functor allows it.
-template <class Scalar, class... Operands, class Functor, class... Windows, std::size_t... I>
+template <class Scalar, class... Operands, class Functor, class... Windows, std::size_t... Index>
 DEMI_HOST_KERNEL void transform_scalars(const Functor& functor, std::size_t i,
-                                        std::index_sequence<I...>, const Windows&... windows) {
+                                        std::index_sequence<Index...>, const Windows&... windows) {
     std::tuple<scalar_block<Scalar, Operands>...> blocks;
     const auto load = [&](auto& block, const auto& window) {
         for (std::size_t j = 0; j < scalar_step; ++j) block.numbers[j] = window.load(i + j);
@@ -59,17 +59,17 @@ DEMI_HOST_KERNEL void transform_scalars(const Functor& functor, std::size_t i,
     const auto store = [&](const auto& block, const auto& window) {
         for (std::size_t j = 0; j < scalar_step; ++j) window.store(i + j, block.numbers[j]);
     };
-    (load(std::get<I>(blocks), windows), ...);
+    (load(std::get<Index>(blocks), windows), ...);
     for (std::size_t j = 0; j < scalar_step; ++j) {
-        functor(static_cast<argument_of<Scalar, Operands>>(std::get<I>(blocks).numbers[j])...);
+        functor(static_cast<argument_of<Scalar, Operands>>(std::get<Index>(blocks).numbers[j])...);
     }
-    (store(std::get<I>(blocks), windows), ...);
+    (store(std::get<Index>(blocks), windows), ...);
 }
 
 /// Calls the functor for every pack of the first `count` numbers of the windows.
-template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... I>
+template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... Index>
 DEMI_HOST_KERNEL void transform_packs(const Functor& functor, std::size_t count,
-                                      std::index_sequence<I...> indices,
+                                      std::index_sequence<Index...> indices,
                                       const Windows&... windows) {
     std::size_t i = 0;
     if constexpr (pack_traits<Pack>::count == 1) {
@@ -79,8 +79,8 @@ DEMI_HOST_KERNEL void transform_packs(const Functor& functor, std::size_t count,
     }
     for (; i < count; i += pack_traits<Pack>::count) {
         std::tuple<decltype((static_cast<void>(windows), Pack{}))...> values{windows.load(i)...};
-        functor(static_cast<argument_of<Pack, Operands>>(std::get<I>(values))...);
-        (windows.store(i, std::get<I>(values)), ...);
+        functor(static_cast<argument_of<Pack, Operands>>(std::get<Index>(values))...);
+        (windows.store(i, std::get<Index>(values)), ...);
     }
 }
 
@@ -98,11 +98,11 @@ struct transform_piece {
     }
 
 private:
-    template <host_isa Isa, std::size_t... I>
-    DEMI_HOST_KERNEL void run_operands(std::index_sequence<I...>) const {
+    template <host_isa Isa, std::size_t... Index>
+    DEMI_HOST_KERNEL void run_operands(std::index_sequence<Index...>) const {
         using pack = pack_for<Isa, Functor, Operands...>;
         run_windows<pack>(
-            operand_window<pack, Operands>(isa, std::get<I>(operands), piece.tensor)...);
+            operand_window<pack, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
     }
 
     template <class Pack, class... Windows>

@@ -15,7 +15,7 @@ namespace detail {
 /// A value brought into [-limit, limit]; NaN stays NaN.
 template <class Real>
 DEMI_HD Real clamp_magnitude(Real value, float limit) {
-    return max(Real{-limit}, min(Real{limit}, value));
+    return max(static_cast<Real>(-limit), min(static_cast<Real>(limit), value));
 }
 
 }  // namespace detail
@@ -32,15 +32,19 @@ DEMI_HD Real tanh(Real value) {
         const Real x = detail::clamp_magnitude(value, 9.02f);
         const Real z = x * x;
         const Real p =
-            (((Real{0x1.cbe280p-27f} * z + Real{0x1.5a3694p-16f}) * z + Real{0x1.ca6b66p-9f}) * z +
-             Real{0x1.1213dap-3f}) *
+            (((static_cast<Real>(0x1.cbe280p-27f) * z + static_cast<Real>(0x1.5a3694p-16f)) * z +
+              static_cast<Real>(0x1.ca6b66p-9f)) *
+                 z +
+             static_cast<Real>(0x1.1213dap-3f)) *
                 z +
-            Real{1.0f};
+            static_cast<Real>(1.0f);
         const Real q =
-            (((Real{0x1.a23d0ep-21f} * z + Real{0x1.58d3b8p-12f}) * z + Real{0x1.a816f8p-6f}) * z +
-             Real{0x1.de5f3ap-2f}) *
+            (((static_cast<Real>(0x1.a23d0ep-21f) * z + static_cast<Real>(0x1.58d3b8p-12f)) * z +
+              static_cast<Real>(0x1.a816f8p-6f)) *
+                 z +
+             static_cast<Real>(0x1.de5f3ap-2f)) *
                 z +
-            Real{1.0f};
+            static_cast<Real>(1.0f);
         return detail::clamp_magnitude(x * (p / q), 1.0f);
     }
 }
@@ -49,14 +53,14 @@ DEMI_HD Real tanh(Real value) {
 struct relu {
     template <class Real>
     DEMI_HD Real operator()(Real value, matrix_position = {}) const {
-        return max(Real{0.0f}, value);
+        return max(static_cast<Real>(0.0f), value);
     }
 
     /// 0 up to and including 0, 1 above; NaN for NaN, so that it shows.
     template <class Real>
     DEMI_HD static Real derivative(Real value) {
-        return select(value <= Real{0.0f}, Real{0.0f},
-                      select(value > Real{0.0f}, Real{1.0f}, value));
+        return select(value <= static_cast<Real>(0.0f), static_cast<Real>(0.0f),
+                      select(value > static_cast<Real>(0.0f), static_cast<Real>(1.0f), value));
     }
 };
 
@@ -66,16 +70,18 @@ struct relu {
 struct gelu {
     template <class Real>
     DEMI_HD Real operator()(Real value, matrix_position = {}) const {
-        const Real x = max(Real{-saturation}, value);
-        return Real{0.5f} * x * (Real{1.0f} + inner_tanh(x));
+        const Real x = max(static_cast<Real>(-saturation), value);
+        return static_cast<Real>(0.5f) * x * (static_cast<Real>(1.0f) + inner_tanh(x));
     }
 
     template <class Real>
     DEMI_HD static Real derivative(Real value) {
         const Real x = detail::clamp_magnitude(value, saturation);
         const Real t = inner_tanh(x);
-        const Real slope = Real{root} * (Real{1.0f} + Real{3.0f * cubic} * x * x);
-        return Real{0.5f} * (Real{1.0f} + t) + Real{0.5f} * x * (Real{1.0f} - t * t) * slope;
+        const Real slope = static_cast<Real>(root) *
+                           (static_cast<Real>(1.0f) + static_cast<Real>(3.0f * cubic) * x * x);
+        return static_cast<Real>(0.5f) * (static_cast<Real>(1.0f) + t) +
+               static_cast<Real>(0.5f) * x * (static_cast<Real>(1.0f) - t * t) * slope;
     }
 
 private:
@@ -87,7 +93,8 @@ private:
 
     template <class Real>
     DEMI_HD static Real inner_tanh(Real x) {
-        return demi::tanh(Real{root} * x * (Real{1.0f} + Real{cubic} * x * x));
+        return demi::tanh(static_cast<Real>(root) * x *
+                          (static_cast<Real>(1.0f) + static_cast<Real>(cubic) * x * x));
     }
 };
 

@@ -34,7 +34,7 @@ operand<T, Access, Rounding> one_tensor(const std::span<T>& tensor, Rounding rou
 /// Values are rounded once. What is too large becomes infinity, or NaN in a format without one.
 /// Throws `invalid_argument` when the shapes differ. Cost: one pass, no synchronisation.
 template <backend B, tensor_source From, tensor_source To, list_rounding Rounding = nearest_even>
-void cast(B& where, From&& from, To&& to, Rounding rounding = {}) {
+void cast(const B& where, From&& from, To&& to, Rounding rounding = {}) {
     using source_element = const std::remove_const_t<element_of<From>>;
     using target_element = element_of<To>;
     if constexpr (tensor<std::remove_reference_t<From>> && tensor<std::remove_reference_t<To>>) {

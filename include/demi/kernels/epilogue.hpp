@@ -108,7 +108,7 @@ struct scale {
 
     template <class Real>
     DEMI_HD Real operator()(Real value, matrix_position) const {
-        return value * Real{factor};
+        return value * static_cast<Real>(factor);
     }
 };
 

@@ -121,7 +121,7 @@ private:
 ///
 /// Cost: reads every gradient once, writes none; waits for the backend.
 template <backend B, tensor_source Gradients>
-gradient_statistics measure_gradients(B& where, Gradients&& gradients) {
+gradient_statistics measure_gradients(const B& where, Gradients&& gradients) {
     const tensor_list<const std::remove_const_t<element_of<Gradients>>> list(gradients);
     return demi::reduce(where, gradient_reducer{}, in(list));
 }

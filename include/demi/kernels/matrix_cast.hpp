@@ -15,7 +15,7 @@ namespace demi::inline DEMI_ABI {
 /// in any layouts, that have no element in common.
 template <class B, class From, class To, class Rounding>
 concept casts_matrices = backend<B> &&
-    requires(B& where, matrix_view<const From> from, matrix_view<To> to, Rounding rounding) {
+    requires(const B& where, matrix_view<const From> from, matrix_view<To> to, Rounding rounding) {
     where.cast_matrix(from, to, rounding);
 };
 
@@ -28,7 +28,7 @@ concept casts_matrices = backend<B> &&
 /// common. Cost: one pass, no synchronisation.
 template <class B, class From, floating_format To, list_rounding Rounding = nearest_even>
     requires(casts_matrices<B, std::remove_const_t<From>, To, Rounding>)
-void cast(B& where, const matrix_view<From>& from, const matrix_view<To>& to,
+void cast(const B& where, const matrix_view<From>& from, const matrix_view<To>& to,
           Rounding rounding = {}) {
     if (from.rows() != to.rows() || from.columns() != to.columns()) {
         detail::raise(invalid_argument(detail::message("cast: target matrix is ", to.rows(), " x ",

@@ -5,6 +5,8 @@
 #include <demi/core/real.hpp>
 #include <demi/kernels/transform.hpp>
 
+#include <concepts>
+
 namespace demi::inline DEMI_ABI {
 
 /// Reduces the operands with a `lane_reducer` and returns the result.
@@ -12,7 +14,8 @@ namespace demi::inline DEMI_ABI {
 /// Throws `invalid_argument` when the shapes differ. Cost: one pass; waits for the backend. The
 /// result is the same bits for any number of threads.
 template <backend B, class Reducer, class... Operands>
-typename Reducer::value_type reduce(B& where, const Reducer& reducer, const Operands&... operands) {
+typename Reducer::value_type reduce(const B& where, const Reducer& reducer,
+                                    const Operands&... operands) {
     detail::require_operands("reduce", operands...);
     auto result = where.template make_buffer<typename Reducer::value_type>(1);
     where.reduce(result.data(), reducer, operands...);
@@ -31,11 +34,11 @@ struct sum_of {
 
     Map map;
 
-    template <class Real>
-        requires(std::invocable<const Map&, Real>)
-    DEMI_FLATTEN DEMI_HD void accumulate(partial<Real>& into,
-                                         const std::type_identity_t<Real>& value) const {
-        into.sum = into.sum + widen(Real(map(value)));
+    template <class Real, std::same_as<Real>... Rest>
+        requires(std::invocable<const Map&, Real, Rest...>)
+    DEMI_FLATTEN DEMI_HD void accumulate(partial<Real>& into, const Real& first,
+                                         const Rest&... rest) const {
+        into.sum = into.sum + widen(Real(map(first, rest...)));
     }
     template <class Real>
     DEMI_HD value_type finish(const partial<Real>& from) const {

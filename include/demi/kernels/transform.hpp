@@ -80,7 +80,7 @@ void require_operands(std::string_view who, const First& first, const Rest&... r
 /// of `backend` for the functor. Throws `invalid_argument` otherwise, before anything is written.
 /// Cost: one pass over the operands, one launch, no synchronisation; deterministic.
 template <backend B, class Functor, class... Operands>
-void transform(B& where, const Functor& functor, const Operands&... operands) {
+void transform(const B& where, const Functor& functor, const Operands&... operands) {
     detail::require_operands("transform", operands...);
     where.transform(functor, operands...);
 }

@@ -56,7 +56,7 @@ struct add_weighted {
 /// Throws `invalid_argument` when the shapes differ, or the weight is 0 or not finite. Cost: one
 /// pass, no synchronisation.
 template <backend B, tensor_source From, tensor_source Into>
-void accumulate_gradients(B& where, From&& from, Into&& into, float weight = 1.0f) {
+void accumulate_gradients(const B& where, From&& from, Into&& into, float weight = 1.0f) {
     if (!is_finite(weight) || weight == 0.0f) {
         detail::raise(invalid_argument(detail::message("accumulate_gradients: weight of ", weight,
                                                        ", expected a finite number other than 0")));

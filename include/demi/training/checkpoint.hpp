@@ -20,7 +20,8 @@ namespace demi::inline DEMI_ABI {
 ///
 /// `store` and `load` take trivially copyable values, objects with `save` and `load` such as
 /// `optimizer`, and objects with `state` and `restore` such as `loss_scaler`. Loading checks
-/// everything before it changes anything, and throws `bad_checkpoint`.
+/// everything before it changes anything, and throws `bad_checkpoint`, or what `restore` throws for
+/// a state that it cannot continue from.
 class checkpoint {
 public:
     bool contains(const std::string& name) const { return records_.count(name) != 0; }

@@ -8,6 +8,7 @@
 #include <demi/training/tensor_storage.hpp>
 #include <demi/training/update_pass.hpp>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstdint>
@@ -44,13 +45,14 @@ public:
         make_slots();
     }
 
-    /// The engine's master weights and its compute copy of them.
-    optimizer_state(
-        const Backend& where, const tensor_list<param_type>& masters,
-        const tensor_list<compute_type>& computes) requires(!std::same_as<compute_type, param_type>)
-        : where_(where), weights_(masters), computes_(computes) {
-        detail::require_same_shape("optimizer", "compute copy", computes_.spans(),
+    /// The engine's master weights and its compute copy of them; no copy is written where both are
+    /// the same memory, as in a network under a policy of one format.
+    optimizer_state(const Backend& where, const tensor_list<param_type>& masters,
+                    const tensor_list<compute_type>& computes)
+        : where_(where), weights_(masters) {
+        detail::require_same_shape("optimizer", "compute copy", computes.spans(),
                                    "the master weights", weights_.spans());
+        if (!same_memory(masters, computes)) computes_ = computes;
         make_slots();
         write_compute_copy();
     }
@@ -117,6 +119,15 @@ public:
     }
 
 private:
+    static bool same_memory(const tensor_list<param_type>& masters,
+                            const tensor_list<compute_type>& computes) {
+        const auto same = [](const auto& master, const auto& compute) {
+            return static_cast<const void*>(master.data()) ==
+                   static_cast<const void*>(compute.data());
+        };
+        return std::equal(masters.begin(), masters.end(), computes.begin(), computes.end(), same);
+    }
+
     static std::string slot_name(const std::string& name, std::size_t index) {
         return name + ".slot" + std::to_string(index);
     }

@@ -211,3 +211,13 @@ TEST_CASE("a reduction refuses operands of different shapes") {
     });
     CHECK(mentions(text, {"reduce", "4 elements", "expected 3"}));
 }
+
+TEST_CASE("A sum can be over a map of several operands, such as a dot product") {
+    const std::vector<float> left{1, 2, 3, 4, 5};
+    const std::vector<float> right{5, 4, 3, 2, 1};
+    const demi::tensor_list a(left);
+    const demi::tensor_list b(right);
+    const auto product = [](auto x, auto y) { return x * y; };
+    CHECK(demi::reduce(demi::host_backend{}, demi::sum_of(product), demi::in(a), demi::in(b)) ==
+          35.0);
+}

@@ -30,11 +30,7 @@ extern char** environ;
 
 namespace {
 
-#if __has_include(<demi/host/host_backend.hpp>)
 using test_backend = demi::host_backend;
-#else
-using test_backend = reference_backend;
-#endif
 
 constexpr std::uint64_t last_step = 12;
 /// Of the weights and their rounding; a resumed run begins with another one.

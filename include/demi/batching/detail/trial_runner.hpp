@@ -37,7 +37,7 @@ public:
           step_(step),
           margin_(settings_.margin ? *settings_.margin : suggested_margin(probe)),
           now_(measure()),
-          capacity_(now_.own + now_.free) {
+          capacity_(std::min<std::size_t>(now_.own + now_.free, probe.total_bytes())) {
         if (settings_.updates == 0) {
             raise(invalid_argument("plan_batch: updates_per_trial is 0, expected at least 1"));
         }
