@@ -94,7 +94,8 @@ private:
     }
 
     [[DEMI_TARGET_AVX512]] static __mmask16 subnormals(const __m512i& floats) {
-        const __mmask16 no_exponent = _mm512_testn_epi32_mask(floats, _mm512_set1_epi32(0x7f800000));
+        const __mmask16 no_exponent =
+            _mm512_testn_epi32_mask(floats, _mm512_set1_epi32(0x7f800000));
         return _mm512_mask_test_epi32_mask(no_exponent, floats, _mm512_set1_epi32(0x007fffff));
     }
 
