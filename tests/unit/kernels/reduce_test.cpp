@@ -218,6 +218,6 @@ TEST_CASE("A sum can be over a map of several operands, such as a dot product") 
     const demi::tensor_list a(left);
     const demi::tensor_list b(right);
     const auto product = [](auto x, auto y) { return x * y; };
-    CHECK(demi::reduce(demi::host_backend{}, demi::sum_of(product), demi::in(a), demi::in(b)) ==
+    CHECK(demi::reduce(demi::host_backend{}, demi::sum_of{product}, demi::in(a), demi::in(b)) ==
           35.0);
 }

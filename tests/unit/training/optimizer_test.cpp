@@ -438,18 +438,18 @@ TEMPLATE_TEST_CASE("gradients that lie partly in the weights are refused before 
 TEST_CASE("An engine with masters and a compute copy runs under a policy of one format too") {
     std::vector<float> weights{1, 2, 3};
     std::vector<float> alone = weights;
-    const std::vector<float> gradients{1, -1, 2};
+    const std::vector<float> slope{1, -1, 2};
     const demi::host_backend where;
     demi::optimizer<demi::sgd> twin{where, {.learning_rate = 0.5f}, weights, weights};
     demi::optimizer<demi::sgd> plain{where, {.learning_rate = 0.5f}, alone};
-    twin.step(gradients);
-    plain.step(gradients);
+    twin.step(slope);
+    plain.step(slope);
     CHECK(weights == alone);
     CHECK(weights == std::vector<float>{0.5f, 2.5f, 2});
 
     std::vector<float> copy(3);
     demi::optimizer<demi::sgd> apart{where, {.learning_rate = 0.5f}, weights, copy};
     CHECK(copy == weights);
-    apart.step(gradients);
+    apart.step(slope);
     CHECK(copy == weights);
 }
