@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <demi/precision/interop_eigen.hpp>
 
-#if defined(DEMI_TEST_HAS_EIGEN)
+#if DEMI_TEST_HAS_EIGEN
 #include <demi/precision/convert.hpp>
 
 #include <Eigen/Core>

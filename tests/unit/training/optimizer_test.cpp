@@ -441,9 +441,9 @@ TEST_CASE("An engine with masters and a compute copy runs under a policy of one 
     const std::vector<float> slope{1, -1, 2};
     const demi::host_backend where;
     demi::optimizer<demi::sgd> twin{where, {.learning_rate = 0.5f}, weights, weights};
-    demi::optimizer<demi::sgd> plain{where, {.learning_rate = 0.5f}, alone};
+    demi::optimizer<demi::sgd> single{where, {.learning_rate = 0.5f}, alone};
     twin.step(slope);
-    plain.step(slope);
+    single.step(slope);
     CHECK(weights == alone);
     CHECK(weights == std::vector<float>{0.5f, 2.5f, 2});
 
