@@ -38,9 +38,10 @@ foreach(header IN LISTS headers)
         endif()
     endforeach()
 
-    # The umbrella headers have no code, and what is in detail/ is tested through its users.
+    # The umbrella headers have no code, what is in detail/ is tested through its users, and the
+    # tests of device code are few, because compiling them takes long.
     string(REGEX REPLACE "^include/demi/(.+)\\.hpp$" "tests/unit/\\1_test.cpp" test "${header}")
-    if(test MATCHES "^tests/unit/[a-z_]+/" AND NOT test MATCHES "/detail/"
+    if(test MATCHES "^tests/unit/[a-z_]+/" AND NOT test MATCHES "/detail/|^tests/unit/cuda/"
             AND NOT EXISTS "${ROOT}/${test}")
         finding("${header}: no ${test}")
     endif()

@@ -13,9 +13,11 @@ macro(report rule)
     endif()
 endmacro()
 
-file(GLOB_RECURSE headers RELATIVE "${ROOT}" "${ROOT}/include/*.hpp")
+file(GLOB_RECURSE headers RELATIVE "${ROOT}" "${ROOT}/include/*.hpp" "${ROOT}/include/*.cuh")
 file(GLOB_RECURSE sources RELATIVE "${ROOT}"
-    "${ROOT}/include/*.hpp" "${ROOT}/tests/*.[ch]pp" "${ROOT}/examples/*.[ch]pp")
+    "${ROOT}/include/*.hpp" "${ROOT}/include/*.cuh"
+    "${ROOT}/tests/*.[ch]pp" "${ROOT}/tests/*.cu" "${ROOT}/tests/*.cuh"
+    "${ROOT}/examples/*.[ch]pp" "${ROOT}/examples/*.cu")
 file(GLOB_RECURSE build_files RELATIVE "${ROOT}"
     "${ROOT}/cmake/*" "${ROOT}/tests/*.cmake" "${ROOT}/tests/*CMakeLists.txt"
     "${ROOT}/examples/CMakeLists.txt" "${ROOT}/tests/*.in" "${ROOT}/tests/*.py")

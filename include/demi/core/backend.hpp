@@ -53,6 +53,10 @@ struct archetype_reducer {
         into.sum = into.sum + value;
     }
     template <class Real>
+    DEMI_HD void join(partial<Real>& into, const partial<Real>& other) const {
+        into.sum = into.sum + other.sum;
+    }
+    template <class Real>
     DEMI_HD value_type finish(const partial<Real>&) const {
         return 0;
     }
@@ -123,10 +127,12 @@ concept backend = std::copyable<B> &&
 /// 1. `value_type`: trivially copyable; its default value is the identity of `combine`.
 /// 2. `partial<Real>`: what a pass keeps per lane; its default value is the identity.
 /// 3. `accumulate(partial<Real>&, Real...)`: takes in one element of each operand.
-/// 4. `value_type finish(const partial<Real>&)`: folds the lanes of a partial.
-/// 5. `value_type combine(value_type, value_type)`: associative up to rounding; called in an order
+/// 4. `join(partial<Real>&, const partial<Real>&)`: adds a second partial to the first, lane by
+///    lane.
+/// 5. `value_type finish(const partial<Real>&)`: folds the lanes of a partial.
+/// 6. `value_type combine(value_type, value_type)`: associative up to rounding; called in an order
 ///    that depends on the shapes only.
-/// 6. Optional: `bool wants_inspection(const value_type&)` and
+/// 7. Optional: `bool wants_inspection(const value_type&)` and
 ///    `void inspect(value_type&, element_position, Real...)`: when the first says so of the value
 ///    of one block, the second sees each of its elements with its place. That keeps rare questions,
 ///    such as where the first NaN is, out of the fast path.
@@ -135,6 +141,7 @@ concept lane_reducer = std::default_initializable<typename R::value_type> &&
     requires(const R& reducer, typename R::template partial<Real>& partial, Real value,
              const typename R::value_type& result) {
     reducer.accumulate(partial, value);
+    reducer.join(partial, partial);
     { reducer.finish(partial) } -> std::same_as<typename R::value_type>;
     { reducer.combine(result, result) } -> std::same_as<typename R::value_type>;
 };

@@ -22,6 +22,7 @@ enum class access : std::uint8_t {
 template <class T, access Access, list_rounding Rounding = nearest_even>
 struct operand {
     using element_type = T;
+    using rounding_type = Rounding;
     static constexpr access mode = Access;
 
     std::span<const std::span<T>> tensors;
@@ -54,7 +55,10 @@ struct element_position {
     std::uint64_t index = 0;
 
     friend constexpr bool operator==(const element_position&, const element_position&) = default;
-    friend constexpr auto operator<=>(const element_position&, const element_position&) = default;
+    /// Written out, for std::strong_ordering does not exist on a device.
+    friend DEMI_HD constexpr bool operator<(const element_position& a, const element_position& b) {
+        return a.tensor != b.tensor ? a.tensor < b.tensor : a.index < b.index;
+    }
 };
 
 }  // namespace demi::inline DEMI_ABI

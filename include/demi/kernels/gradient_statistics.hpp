@@ -75,6 +75,12 @@ struct gradient_reducer {
     }
 
     template <class Real>
+    DEMI_HD void join(partial<Real>& into, const partial<Real>& other) const {
+        into.sum_of_squares = into.sum_of_squares + other.sum_of_squares;
+        into.largest_bits = max(into.largest_bits, other.largest_bits);
+    }
+
+    template <class Real>
     DEMI_HD value_type finish(const partial<Real>& from) const {
         const auto largest = max_lanes(from.largest_bits);
         value_type result;

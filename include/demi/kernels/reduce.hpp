@@ -41,6 +41,10 @@ struct sum_of {
         into.sum = into.sum + widen(Real(map(first, rest...)));
     }
     template <class Real>
+    DEMI_HD void join(partial<Real>& into, const partial<Real>& other) const {
+        into.sum = into.sum + other.sum;
+    }
+    template <class Real>
     DEMI_HD value_type finish(const partial<Real>& from) const {
         return sum_lanes(from.sum);
     }

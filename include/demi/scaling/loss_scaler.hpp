@@ -49,7 +49,7 @@ public:
     /// Tells the scaler the unscaled loss of the step in progress. A loss that is not finite makes
     /// the step a skipped one and leaves the scale: backing off cannot mend a broken forward pass.
     void observe_loss(float loss) {
-        where_.invoke([view = view(), finite = is_finite(loss)] { view.note_loss(finite); });
+        where_.invoke(note_loss{view(), is_finite(loss)});
     }
 
     /// Divides gradients by the scale, in place, and learns whether all of them are finite.
@@ -84,9 +84,7 @@ public:
     /// Ends a step whose gradients were unscaled: the scale moves by the rule.
     auto update() {
         require_stage(stage::unscaled, "update");
-        where_.invoke([view = view(), report = report_.data()] {
-            *report = view.close(static_cast<double>(view.inverse_scale()));
-        });
+        where_.invoke(close_step{view(), report_.data()});
         stage_ = stage::ready;
         return where_.read(report_.data());
     }
@@ -94,7 +92,7 @@ public:
     /// Leaves the step: forgets what was found, keeps the scale. The gradients are the caller's to
     /// clear. Allowed at any time.
     void discard() {
-        where_.invoke([view = view()] { view.forget(); });
+        where_.invoke(forget_step{view()});
         stage_ = stage::ready;
     }
 
@@ -163,16 +161,48 @@ private:
     void measure(const tensor_list<T>& list, std::uint64_t first_tensor) {
         where_.reduce(statistics_.data(), gradient_reducer{},
                       operand<T, access::read>{list.spans()});
-        where_.invoke([view = view(), found = statistics_.data(), first_tensor] {
-            found->first_non_finite.tensor += first_tensor;
-            view.note(*found);
-        });
+        where_.invoke(note_gradients{view(), statistics_.data(), first_tensor});
     }
 
     template <class T>
     void multiply(const tensor_list<T>& list) {
         where_.transform(unscale_pass{view()}, inout(list));
     }
+
+    // Tasks have names, and are no lambdas, so that they can run on a device.
+
+    struct note_loss {
+        loss_scaler_view<Rule> view;
+        bool is_finite;
+
+        DEMI_HD void operator()() const { view.note_loss(is_finite); }
+    };
+
+    struct note_gradients {
+        loss_scaler_view<Rule> view;
+        gradient_statistics* found;
+        std::uint64_t first_tensor;
+
+        DEMI_HD void operator()() const {
+            found->first_non_finite.tensor += first_tensor;
+            view.note(*found);
+        }
+    };
+
+    struct close_step {
+        loss_scaler_view<Rule> view;
+        step_report* report;
+
+        DEMI_HD void operator()() const {
+            *report = view.close(static_cast<double>(view.inverse_scale()));
+        }
+    };
+
+    struct forget_step {
+        loss_scaler_view<Rule> view;
+
+        DEMI_HD void operator()() const { view.forget(); }
+    };
 
     struct unscale_pass {
         struct loaded {

@@ -11,11 +11,15 @@
 
 namespace demi::inline DEMI_ABI {
 
+namespace detail {
+inline constexpr float no_gradient_limit = std::numeric_limits<float>::max();
+}
+
 /// Leaves gradients as they are.
 struct no_clip {
     void validate() const {}
     DEMI_HD float factor(double) const { return 1.0f; }
-    DEMI_HD float limit() const { return std::numeric_limits<float>::max(); }
+    DEMI_HD float limit() const { return detail::no_gradient_limit; }
 };
 
 namespace detail {
@@ -39,7 +43,7 @@ struct clip_by_global_norm {
         const auto bound = static_cast<double>(max_norm);
         return norm > bound ? static_cast<float>(bound / norm) : 1.0f;
     }
-    DEMI_HD float limit() const { return std::numeric_limits<float>::max(); }
+    DEMI_HD float limit() const { return detail::no_gradient_limit; }
 };
 
 /// Bounds each gradient to [-max_value, max_value].

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+/// The tensors of a pass as a kernel sees them: where they are, and how they are cut into chunks.
+#pragma once
+
+#include <demi/cuda/context.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace demi::inline DEMI_ABI::detail {
+
+/// One tensor of each of `Count` operands; the tensor has elements.
+template <std::size_t Count>
+struct table_entry {
+    std::uint64_t first_chunk;
+    std::uint64_t size;
+    std::uint32_t tensor;  ///< the place in the list
+    std::uint16_t head;    ///< elements before the first whole group
+    std::uint16_t in_groups;
+    void* data[Count];
+};
+
+/// A kernel parameter. Few tensors travel in it; of more, it says where on the device they are.
+template <std::size_t Count>
+struct tensor_table {
+    using entry = table_entry<Count>;
+    static constexpr std::size_t capacity = 3456 / sizeof(entry);
+
+    std::uint64_t chunks = 0;
+    std::uint32_t tensors = 0;
+    const entry* far_entries = nullptr;
+    entry near_entries[capacity];
+
+    DEMI_HD const entry* entries() const {
+        return far_entries != nullptr ? far_entries : near_entries;
+    }
+
+    /// The tensor that a chunk belongs to.
+    DEMI_HD const entry& of_chunk(std::uint64_t chunk) const {
+        const entry* first = entries();
+        std::uint32_t count = tensors;
+        while (count > 1) {
+            const std::uint32_t half = count / 2;
+            if (first[half].first_chunk <= chunk) {
+                first += half;
+                count -= half;
+            } else {
+                count = half;
+            }
+        }
+        return *first;
+    }
+};
+
+/// How many elements to skip until all operands stand at a multiple of their group, if there is
+/// such a place.
+template <std::size_t Count>
+bool find_common_head(const std::array<void*, Count>& data,
+                      const std::array<std::size_t, Count>& sizes, std::size_t group,
+                      std::uint16_t& head) {
+    for (std::size_t skip = 0; skip < group; ++skip) {
+        bool all = true;
+        for (std::size_t i = 0; i < Count; ++i) {
+            const auto address = reinterpret_cast<std::uintptr_t>(data[i]) + skip * sizes[i];
+            all = all && address % (group * sizes[i]) == 0;
+        }
+        if (all) {
+            head = static_cast<std::uint16_t>(skip);
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Lists the tensors that have elements. `group`: elements that a thread takes at once.
+template <std::size_t Count, class... Operands>
+tensor_table<Count> make_tensor_table(cuda_context& context, std::size_t group,
+                                      std::size_t chunk_elements, const Operands&... operands) {
+    using entry = table_entry<Count>;
+    const std::array<std::size_t, Count> sizes{sizeof(typename Operands::element_type)...};
+    const auto& first = std::get<0>(std::tie(operands...));
+    tensor_table<Count> table;
+    std::vector<entry> many;
+    for (std::size_t i = 0; i < first.tensors.size(); ++i) {
+        const std::size_t size = first.tensors[i].size();
+        if (size == 0) continue;
+        const std::array<void*, Count> data{
+            const_cast<void*>(static_cast<const void*>(operands.tensors[i].data()))...};
+        entry next{};
+        next.first_chunk = table.chunks;
+        next.size = size;
+        next.tensor = static_cast<std::uint32_t>(i);
+        next.in_groups = find_common_head(data, sizes, group, next.head);
+        for (std::size_t j = 0; j < Count; ++j) next.data[j] = data[j];
+        const std::size_t after_head = size > next.head ? size - next.head : 1;
+        table.chunks += (after_head + chunk_elements - 1) / chunk_elements;
+        if (table.tensors < table.capacity) table.near_entries[table.tensors] = next;
+        if (table.tensors == table.capacity) {
+            many.assign(table.near_entries, table.near_entries + table.capacity);
+        }
+        if (table.tensors >= table.capacity) many.push_back(next);
+        ++table.tensors;
+    }
+    if (!many.empty()) {
+        table.far_entries = static_cast<const entry*>(context.tables().find(
+            many.data(), many.size() * sizeof(entry), context.stream(), context.memory()));
+    }
+    return table;
+}
+
+}  // namespace demi::inline DEMI_ABI::detail
