@@ -6,6 +6,7 @@
 #include <demi/cuda/context.hpp>
 #include <demi/cuda/formats.hpp>
 #include <demi/cuda/gemm.cuh>
+#include <demi/cuda/gemm_batched.cuh>
 #include <demi/cuda/reduce.cuh>
 #include <demi/cuda/transform.cuh>
 
@@ -139,6 +140,11 @@ public:
     void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
               matrix_view<C> c, const Epilogue& epilogue) const {
         detail::cuda_gemm(*context_, alpha, a, b, beta, c, epilogue);
+    }
+
+    template <class Batch, class Epilogue>
+    void gemm_batched(float alpha, const Batch& batch, float beta, const Epilogue& epilogue) const {
+        detail::cuda_gemm_batched(*context_, alpha, batch, beta, epilogue);
     }
 
 private:
