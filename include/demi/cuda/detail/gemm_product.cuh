@@ -33,11 +33,11 @@ struct batch_places {
     void* c;
 };
 
-/// A pointer that the compiler knows to be to global memory.
+/// A pointer from a list in memory, which the compiler cannot know to be to global memory.
 template <class T>
-__device__ T* in_global(T* pointer) {
-    __builtin_assume(__isGlobal(pointer));
-    return pointer;
+__device__ T* listed_pointer(const void* place) {
+    __builtin_assume(__isGlobal(place));
+    return static_cast<T*>(const_cast<void*>(place));
 }
 
 /// How to find the matrices of a batch: at equal distances in elements, or in a list.
@@ -81,16 +81,16 @@ struct gemm_product {
     depth_split split{};
 
     __device__ const A* left_of(unsigned i) const {
-        return in_global(walk.places != nullptr ? static_cast<const A*>(walk.places[i].a)
-                                                : a.data + static_cast<std::ptrdiff_t>(i) * walk.a);
+        if (walk.places != nullptr) return listed_pointer<const A>(walk.places[i].a);
+        return a.data + static_cast<std::ptrdiff_t>(i) * walk.a;
     }
     __device__ const B* right_of(unsigned i) const {
-        return in_global(walk.places != nullptr ? static_cast<const B*>(walk.places[i].b)
-                                                : b.data + static_cast<std::ptrdiff_t>(i) * walk.b);
+        if (walk.places != nullptr) return listed_pointer<const B>(walk.places[i].b);
+        return b.data + static_cast<std::ptrdiff_t>(i) * walk.b;
     }
     __device__ C* result_of(unsigned i) const {
-        return in_global(walk.places != nullptr ? static_cast<C*>(walk.places[i].c)
-                                                : c + static_cast<std::ptrdiff_t>(i) * walk.c);
+        if (walk.places != nullptr) return listed_pointer<C>(walk.places[i].c);
+        return c + static_cast<std::ptrdiff_t>(i) * walk.c;
     }
 
     /// Whether a finished value is the sum times `alpha`, wherever it stands.
