@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+/// Runs one product and prints what its kernels may move and do, for check_traffic.cmake to compare
+/// with what an emulator counted: lines "<part of a kernel's name> <counter> <least> <most>".
+#include <demi/cuda/cuda_backend.cuh>
+#include <demi/kernels/gemm.hpp>
+#include <demi/kernels/gemm_batched.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace {
+
+using demi::layout;
+using half = demi::float16;
+
+struct size {
+    std::size_t m, n, k;
+};
+
+void expect(const char* kernel, const char* counter, std::uint64_t least, std::uint64_t most) {
+    std::printf("%s %s %llu %llu\n", kernel, counter, static_cast<unsigned long long>(least),
+                static_cast<unsigned long long>(most));
+}
+void expect(const char* kernel, const char* counter, std::uint64_t value) {
+    expect(kernel, counter, value, value);
+}
+
+/// Of all kernels.
+void expect_no_hidden_cost() {
+    expect("kernel", "local_bytes", 0);
+    expect("kernel", "atomics", 0);
+    expect("kernel", "bank_conflicts", 0);
+}
+
+/// Every tile reads its operands once, in whole sectors, and writes its part of the result once.
+void expect_tile_traffic(const size& s, std::size_t rows, std::size_t columns) {
+    const std::uint64_t loads = 2 * s.k * (s.m * (s.n / columns) + s.n * (s.m / rows));
+    const std::uint64_t stores = 2 * s.m * s.n;
+    expect("mma_pass", "global_load_bytes", loads);
+    expect("mma_pass", "global_load_sectors", loads / 32);
+    expect("mma_pass", "global_store_bytes", stores);
+    expect("mma_pass", "global_store_sectors", stores / 32);
+}
+
+void expect_multiplications(const size& s) { expect("kernel", "mma", s.m * s.n * s.k / 2048); }
+
+/// The matrices of a product, `offset` elements behind a boundary of 256 bytes.
+template <class T>
+class matrices {
+public:
+    matrices(const demi::cuda_backend& where, const size& s, layout order_a, layout order_b,
+             std::size_t offset = 0)
+        : memory_a_(where.make_buffer<T>(s.m * s.k + offset)),
+          memory_b_(where.make_buffer<T>(s.k * s.n + offset)),
+          memory_c_(where.make_buffer<T>(s.m * s.n + offset)),
+          a(memory_a_.data() + offset, s.m, s.k, order_a),
+          b(memory_b_.data() + offset, s.k, s.n, order_b),
+          c(memory_c_.data() + offset, s.m, s.n) {}
+
+private:
+    demi::cuda_buffer<T> memory_a_, memory_b_, memory_c_;
+
+public:
+    demi::matrix_view<const T> a, b;
+    demi::matrix_view<T> c;
+};
+
+/// Whole tiles of one shape, in all pairs of layouts.
+template <class Tile>
+void whole_tiles(const demi::cuda_backend& where) {
+    const size s{2 * Tile::rows, 3 * Tile::columns, 5 * Tile::depth};
+    for (const layout order_a : {layout::row_major, layout::column_major}) {
+        for (const layout order_b : {layout::row_major, layout::column_major}) {
+            const matrices<half> of(where, s, order_a, order_b);
+            auto product =
+                demi::detail::make_product(1, of.a, of.b, 0, of.c, demi::no_epilogue{}, false);
+            product.has_wide_lines = true;
+            demi::detail::launch_mma<Tile, true>(where.context(), product, {16, 16});
+        }
+    }
+    const size all{4 * s.m, s.n, s.k};
+    expect("mma_pass", "launches", 4);
+    expect_multiplications(all);
+    expect_tile_traffic(all, Tile::rows, Tile::columns);
+    expect_no_hidden_cost();
+}
+
+/// Whole tiles of operands that allow accesses of `Bytes` only.
+template <int Bytes>
+void narrow(const demi::cuda_backend& where) {
+    const size s{256, 192, 160};
+    for (const layout order_a : {layout::row_major, layout::column_major}) {
+        for (const layout order_b : {layout::row_major, layout::column_major}) {
+            const matrices<half> of(where, s, order_a, order_b, Bytes / sizeof(half));
+            demi::gemm(where, of.a, of.b, of.c);
+        }
+    }
+    expect_multiplications({4 * s.m, s.n, s.k});
+    expect("mma_pass", "global_load_bytes", 4 * 2 * s.k * (s.m * (s.n / 64) + s.n * (s.m / 128)));
+    expect_no_hidden_cost();
+}
+
+/// Through the front door, with an epilogue that reads and writes.
+void layer(const demi::cuda_backend& where) {
+    const size s{256, 512, 128};
+    const matrices<half> of(where, s, layout::row_major, layout::column_major);
+    const matrices<half> kept(where, s, layout::row_major, layout::row_major);
+    const auto offsets = where.make_buffer<float>(s.n);
+    demi::gemm(
+        where, of.a, of.b, of.c, {},
+        demi::then(demi::bias<float>(offsets.data()), demi::store<half>(kept.c), demi::gelu{}));
+    expect("mma_pass", "launches", 1);
+    expect_multiplications(s);
+    expect("mma_pass", "global_store_bytes", 2 * 2 * s.m * s.n);
+    expect("mma_pass", "global_store_sectors", 2 * 2 * s.m * s.n / 32);
+    expect_no_hidden_cost();
+}
+
+void long_depth(const demi::cuda_backend& where) {
+    const size s{64, 64, 8192};
+    const matrices<half> of(where, s, layout::row_major, layout::column_major);
+    demi::gemm(where, of.a, of.b, of.c);
+    expect("mma_pass", "launches", 1);
+    expect("mma_pass", "blocks", 8, 32);
+    expect("parts_pass", "launches", 1);
+    expect_multiplications(s);
+    expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n));
+    expect_no_hidden_cost();
+}
+
+void batch(const demi::cuda_backend& where) {
+    const size s{6 * 64, 64, 64};
+    const matrices<half> of(where, s, layout::row_major, layout::row_major);
+    const auto part = [](auto whole) { return decltype(whole)(whole.data(), 64, whole.columns()); };
+    demi::gemm_batched(where, demi::strided_matrices(part(of.a), 64 * s.k, 6),
+                       demi::strided_matrices(of.b, 0, 6),
+                       demi::strided_matrices(part(of.c), 64 * s.n, 6));
+    expect("kernel", "launches", 1);
+    expect_multiplications(s);
+    expect_tile_traffic(s, 64, 64);
+    expect_no_hidden_cost();
+}
+
+/// In float, in all pairs of layouts.
+template <int Blocks>
+void single_precision(const demi::cuda_backend& where) {
+    const size s{256, 128, 48};
+    for (const layout order_a : {layout::row_major, layout::column_major}) {
+        for (const layout order_b : {layout::row_major, layout::column_major}) {
+            const matrices<float> of(where, s, order_a, order_b);
+            auto product =
+                demi::detail::make_product(1, of.a, of.b, 0, of.c, demi::no_epilogue{}, false);
+            product.has_wide_lines = true;
+            using pass = demi::detail::simt_pass<Blocks, decltype(product)>;
+            demi::detail::launch_tiles(where.context(), pass{product}, pass::size, pass::size, 0);
+        }
+    }
+    const std::uint64_t edge = 64 * Blocks;
+    const std::uint64_t loads = 4 * 4 * s.k * (s.m * (s.n / edge) + s.n * (s.m / edge));
+    expect("simt_pass", "global_load_bytes", loads);
+    expect("simt_pass", "global_load_sectors", loads / 32);
+    expect("simt_pass", "global_store_sectors", 4 * 4 * s.m * s.n / 32);
+    expect_no_hidden_cost();
+}
+
+const std::map<std::string, std::function<void(const demi::cuda_backend&)>> cases{
+    {"gemm_256x128", whole_tiles<demi::mma_tile<256, 128, 32, 64, 64, 3>>},
+    {"gemm_128x128", whole_tiles<demi::mma_tile<128, 128, 32, 64, 64, 4>>},
+    {"gemm_64x64", whole_tiles<demi::mma_tile<64, 64, 32, 32, 32, 4>>},
+    {"gemm_8_bytes", narrow<8>},
+    {"gemm_4_bytes", narrow<4>},
+    {"gemm_2_bytes", narrow<2>},
+    {"gemm_layer", layer},
+    {"gemm_long_depth", long_depth},
+    {"gemm_batch", batch},
+    {"gemm_f32_64x64", single_precision<1>},
+    {"gemm_f32_128x128", single_precision<2>},
+};
+
+}  // namespace
+
+int main(int count, char* arguments[]) {
+    const auto chosen = cases.find(count == 2 ? arguments[1] : "");
+    if (chosen == cases.end()) {
+        std::fprintf(stderr, "usage: cuda_gemm_counts <case>\n");
+        for (const auto& known : cases) std::fprintf(stderr, "  %s\n", known.first.c_str());
+        return 2;
+    }
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    chosen->second(where);
+    stream.synchronize();
+}
