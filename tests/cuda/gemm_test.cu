@@ -190,6 +190,7 @@ TEST_CASE("products of other and of mixed formats are within the error of their 
 TEST_CASE("every tile computes every pair of layouts") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
+    if (where.context().device().compute_capability < 80) return;
     matrix_rng rng(5);
     using half = demi::float16;
     const auto with = [&](const auto& launch) {
@@ -392,7 +393,7 @@ TEMPLATE_TEST_CASE("a long inner dimension is divided, and the bits are the same
     const demi::cuda_backend where(stream);
     matrix_rng rng(10);
     for (const auto& [m, n, k, alignment] :
-         {std::array<std::size_t, 4>{64, 40, 4096, 16}, {17, 33, 3001, 4}}) {
+         {std::array<std::size_t, 4>{64, 40, 4096, 16}, {17, 33, 3001, 4}, {130, 150, 1600, 16}}) {
         CAPTURE(m, n, k, alignment);
         device_matrix<TestType> a(where, m, k, layout::row_major, alignment);
         device_matrix<TestType> b(where, k, n, layout::row_major, alignment);
@@ -424,6 +425,35 @@ TEMPLATE_TEST_CASE("a long inner dimension is divided, and the bits are the same
         CHECK(cudaGraphExecDestroy(replay) == cudaSuccess);
         CHECK(cudaGraphDestroy(graph) == cudaSuccess);
     }
+}
+
+TEST_CASE("the plan fits the product and the device") {
+    const std::array<demi::detail::tile_size, 2> tiles{demi::detail::tile_size{128, 128, 32, 65536},
+                                                       demi::detail::tile_size{64, 64, 32, 32768}};
+    const demi::detail::gemm_limits device{100, 100'000, std::size_t{1} << 20};
+    const auto plan = [&](const demi::detail::gemm_size& size, auto limits) {
+        return demi::detail::plan_gemm(size, tiles, limits);
+    };
+    CHECK(plan({4096, 4096, 4096, 1}, device).tile == 0);
+    CHECK(plan({4096, 4096, 4096, 1}, device).parts == 1);
+    CHECK(plan({64, 64, 64, 1}, device).tile == 1);
+    CHECK(plan({64, 64, 64, 1000}, device).parts == 1);
+
+    const auto divided = plan({64, 64, 10'000, 1}, device);
+    CHECK(divided.parts > 4);
+    CHECK(divided.part_depth % 32 == 0);
+    CHECK((divided.parts - 1) * divided.part_depth < 10'000);
+    CHECK(divided.parts * divided.part_depth >= 10'000);
+    CHECK(divided.parts * 64 * 64 * 4 <= device.partial_bytes);
+
+    auto without_memory = device;
+    without_memory.partial_bytes = 0;
+    CHECK(plan({64, 64, 10'000, 1}, without_memory).parts == 1);
+    auto small = device;
+    small.shared_bytes = 48'000;
+    CHECK(plan({4096, 4096, 4096, 1}, small).tile == 1);
+    small.shared_bytes = 1000;
+    CHECK(plan({4096, 4096, 4096, 1}, small).tile == 1);
 }
 
 TEST_CASE("a batch gives the bits of single products") {

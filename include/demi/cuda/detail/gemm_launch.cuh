@@ -23,6 +23,7 @@ namespace demi::inline DEMI_ABI::detail {
 template <class Product>
 struct parts_pass {
     static constexpr int threads = 256;
+    static constexpr int resident = 1;
 
     Product product;
 
@@ -117,21 +118,30 @@ bool can_run_mma(const cuda_device& device) {
     return compiled;
 }
 
+/// Sums of parts may take that much where memory comes from a pool; elsewhere, where taking memory
+/// waits for the device, they stay within the workspace.
+inline constexpr std::size_t most_partial_bytes = std::size_t{64} << 20;
+
+inline gemm_limits limits_of(const cuda_device& device) {
+    return {static_cast<std::size_t>(device.multiprocessors), device.shared_memory_per_block,
+            device.has_memory_pools ? most_partial_bytes : cuda_context::workspace_size};
+}
+
 /// Plans the product, launches it by `launch_one(product, tile)`, and adds up the parts of its
 /// depth.
 template <class Product, class LaunchOne>
 void launch_planned(cuda_context& context, Product product, std::span<const tile_size> tiles,
                     const LaunchOne& launch_one) {
-    const cuda_device& device = context.device();
-    const gemm_plan plan =
-        plan_gemm({product.rows, product.columns, product.depth, product.count}, tiles,
-                  static_cast<std::size_t>(device.multiprocessors), device.shared_memory_per_block);
+    const gemm_plan plan = plan_gemm({product.rows, product.columns, product.depth, product.count},
+                                     tiles, limits_of(context.device()));
     if (plan.parts == 1) return launch_one(product, plan.tile);
 
-    const cuda_block partials(
-        context.memory(), context.stream(),
-        sizeof(float) * plan.parts * product.count * product.rows * product.columns);
-    product.split = {plan.parts, plan.part_depth, static_cast<float*>(partials.data())};
+    const std::size_t bytes =
+        sizeof(float) * plan.parts * product.count * product.rows * product.columns;
+    const bool is_small = bytes <= cuda_context::workspace_size;
+    const cuda_block memory(context.memory(), context.stream(), is_small ? 0 : bytes);
+    void* const partials = is_small ? context.workspace() : memory.data();
+    product.split = {plan.parts, plan.part_depth, static_cast<float*>(partials)};
     launch_one(product, plan.tile);
     const dim3 blocks(static_cast<unsigned>(divided_up(product.columns, 256)),
                       static_cast<unsigned>(std::min(product.rows, most_blocks_y)), product.count);

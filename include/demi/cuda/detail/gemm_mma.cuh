@@ -19,6 +19,7 @@ namespace demi::inline DEMI_ABI::detail {
 template <class Tile, bool Wide, bool AlongDepthA, bool AlongDepthB, class Product>
 struct mma_pass {
     static constexpr int threads = Tile::threads;
+    static constexpr int resident = threads < 256 ? 256 / threads : 1;  ///< blocks at a time
 
     Product product;
     int access_a;  ///< bytes that can be read at once from every line

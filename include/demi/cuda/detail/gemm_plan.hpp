@@ -25,6 +25,13 @@ struct gemm_size {
     std::size_t count;  ///< products of a batch
 };
 
+/// What a device has, and what may be used.
+struct gemm_limits {
+    std::size_t multiprocessors;
+    std::size_t shared_bytes;   ///< of one block
+    std::size_t partial_bytes;  ///< of the sums of all parts of a depth
+};
+
 struct gemm_plan {
     std::size_t tile = 0;
     unsigned parts = 1;
@@ -58,22 +65,21 @@ inline double gemm_cost(const gemm_size& size, const tile_size& tile, std::size_
 
 inline constexpr std::size_t most_depth_parts = 32;
 inline constexpr std::size_t least_part_depth = 256;
-inline constexpr std::size_t most_partial_bytes = std::size_t{64} << 20;
 
-/// Takes the cheapest of the tiles that fit into `shared_bytes`; the last one when none does.
+/// Takes the cheapest of the tiles that fit into shared memory; the last one when none does.
 inline gemm_plan plan_gemm(const gemm_size& size, std::span<const tile_size> tiles,
-                           std::size_t multiprocessors, std::size_t shared_bytes) {
+                           const gemm_limits& limits) {
     gemm_plan best;
     best.tile = tiles.size() - 1;
     double least = std::numeric_limits<double>::max();
     for (std::size_t i = 0; i < tiles.size(); ++i) {
-        if (tiles[i].shared_bytes > shared_bytes) continue;
+        if (tiles[i].shared_bytes > limits.shared_bytes) continue;
         for (std::size_t parts = 1; parts <= most_depth_parts; parts *= 2) {
             const std::size_t part_depth =
                 divided_up(divided_up(size.depth, parts), tiles[i].depth) * tiles[i].depth;
             const std::size_t bytes = 4 * parts * size.rows * size.columns * size.count;
-            if (parts > 1 && (part_depth < least_part_depth || bytes > most_partial_bytes)) break;
-            const double cost = gemm_cost(size, tiles[i], parts, multiprocessors);
+            if (parts > 1 && (part_depth < least_part_depth || bytes > limits.partial_bytes)) break;
+            const double cost = gemm_cost(size, tiles[i], parts, limits.multiprocessors);
             if (cost >= least) continue;
             least = cost;
             best.tile = i;

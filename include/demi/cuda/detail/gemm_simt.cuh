@@ -19,6 +19,7 @@ struct alignas(16) four_values {
 template <int Blocks, class Product>
 struct simt_pass {
     static constexpr int threads = 256;
+    static constexpr int resident = 2;        ///< blocks at a time: half of the registers for each
     static constexpr int size = 64 * Blocks;  ///< rows and columns of a tile
     static constexpr int depth = 16 / Blocks;
 
