@@ -162,20 +162,21 @@ void launch_on_tensor_cores(cuda_context& context, const Product& product,
 
 template <class Product>
 void launch_simt(cuda_context& context, const Product& product) {
-    using small = simt_pass<1, Product>;
-    using large = simt_pass<2, Product>;
+    using narrow_pass = simt_pass<1, Product>;
+    using wide_pass = simt_pass<2, Product>;
     constexpr bool is_wide = std::same_as<typename Product::sum, double>;
     if constexpr (is_wide) {
-        launch_tiles(context, small{product}, small::size, small::size, 0);
+        launch_tiles(context, narrow_pass{product}, narrow_pass::size, narrow_pass::size, 0);
     } else {
         constexpr std::array<tile_size, 2> tiles{
-            tile_size{large::size, large::size, large::depth, 0},
-            tile_size{small::size, small::size, small::depth, 0}};
+            tile_size{wide_pass::size, wide_pass::size, wide_pass::depth, 0},
+            tile_size{narrow_pass::size, narrow_pass::size, narrow_pass::depth, 0}};
         launch_planned(context, product, tiles, [&](const Product& planned, std::size_t chosen) {
             if (chosen == 0) {
-                launch_tiles(context, large{planned}, large::size, large::size, 0);
+                launch_tiles(context, wide_pass{planned}, wide_pass::size, wide_pass::size, 0);
             } else {
-                launch_tiles(context, small{planned}, small::size, small::size, 0);
+                launch_tiles(context, narrow_pass{planned}, narrow_pass::size, narrow_pass::size,
+                             0);
             }
         });
     }
