@@ -24,8 +24,8 @@ __device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, cons
     for (std::uint64_t chunk = blockIdx.x; chunk < table.chunks; chunk += gridDim.x) {
         const auto& tensor = table.of_chunk(chunk);
         const std::uint64_t before = (chunk - tensor.first_chunk) * chunk_size;
-        const std::uint64_t begin = min(tensor.head + before, tensor.size);
-        const std::uint64_t end = min(begin + chunk_size, tensor.size);
+        const std::uint64_t begin = ::min(tensor.head + before, tensor.size);
+        const std::uint64_t end = ::min(begin + chunk_size, tensor.size);
         const auto groups = tensor.in_groups ? static_cast<unsigned>((end - begin) / size) : 0u;
 
         held<size, Operands...> parts[InFlight];
