@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <support/bits.hpp>
 #include <support/catch.hpp>
@@ -166,6 +167,16 @@ struct count_calls {
         ++*call;
 #endif
         return value;
+    }
+};
+
+/// Gives values with any bits, every other one a NaN or an infinity.
+struct any_value {
+    __device__ __host__ float operator()(float, demi::matrix_position at) const {
+        const auto mixed =
+            static_cast<std::uint32_t>(at.row * 0x9e3779b1u + at.column * 0x85ebca77u);
+        const std::uint32_t bits = mixed * (mixed >> 13 | 1);
+        return demi::from_bits<float>(at.column % 2 == 0 ? bits : bits | 0x7f800000u);
     }
 };
 
@@ -367,6 +378,28 @@ TEMPLATE_TEST_CASE("epilogues see each value once, at its place", "", demi::floa
             CHECK(found.padding_is_untouched());
             CHECK(kept.padding_is_untouched());
         }
+    }
+}
+
+TEMPLATE_TEST_CASE("what an epilogue gives is converted as on the host", "", demi::float16,
+                   demi::bfloat16, float) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    device_matrix<float> a(where, 70, 0, layout::row_major);
+    device_matrix<float> b(where, 0, 300, layout::row_major);
+    for (const std::size_t alignment : {std::size_t{16}, sizeof(TestType)}) {
+        device_matrix<TestType> c(where, 70, 300, layout::row_major, alignment);
+        demi::gemm(where, a.constant(), b.constant(), c.view(), {}, any_value{});
+        const auto found = c.result();
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < 70; ++r) {
+            for (std::size_t s = 0; s < 300; ++s) {
+                const auto expected = demi::convert<TestType>(any_value{}(0, {r, s}));
+                if (!same_bits(found.view()(r, s), expected)) ++wrong;
+            }
+        }
+        CAPTURE(alignment);
+        CHECK(wrong == 0);
     }
 }
 

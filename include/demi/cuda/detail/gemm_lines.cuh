@@ -36,48 +36,48 @@ struct line_writer {
 
     /// Between `put` and the next `put`: finishes the sums and stores them.
     __device__ void write(std::size_t row, std::size_t column) const {
+        const bool in_pieces = part.partials == nullptr && product.has_wide_lines;
         __syncwarp();
-        if (part.partials != nullptr) {
-            write_partials(row, column);
-        } else if (product.has_wide_lines) {
-            if (!product.only_scales()) {
-                finish_each(row, column, [&](float& sum, std::size_t r, std::size_t c) {
-                    sum = product.finished(sum, r, c, to);
-                });
-                __syncwarp();
-            }
-            write_pieces(row, column);
-        } else {
-            finish_each(row, column, [&](float sum, std::size_t r, std::size_t c) {
-                product.finish(sum, r, c, to);
-            });
+        if (!in_pieces || !product.only_scales()) {
+            finish_each(row, column, in_pieces);
+            __syncwarp();
         }
-        __syncwarp();
+        if (in_pieces) {
+            write_pieces(row, column);
+            __syncwarp();
+        }
     }
 
 private:
     using result = typename Product::result;
 
-    /// Lanes side by side in a row: what an epilogue reads and writes is contiguous.
-    template <class Function>
-    __device__ void finish_each(std::size_t row, std::size_t column,
-                                const Function& function) const {
+    /// Lanes side by side in a row: what an epilogue reads and writes is contiguous. `keep`: the
+    /// values stay in shared memory.
+    __device__ void finish_each(std::size_t row, std::size_t column, bool keep) const {
         const int lane = threadIdx.x % 32;
         const int rows = static_cast<int>(::min(product.rows - row, std::size_t{16}));
-#pragma unroll
-        for (int i = 0; i < Columns; i += 32) {
-            if (column + i + lane >= product.columns) continue;
+        // Few copies of what may be a long function.
+#pragma unroll 1
+        for (int i = lane; i < Columns; i += 32) {
+            if (column + i >= product.columns) break;
 #pragma unroll 4
             for (int r = 0; r < rows; ++r) {
-                function(turn[r * row_length + i + lane], row + r, column + i + lane);
+                finish_one(turn[r * row_length + i], row + r, column + i, keep);
             }
         }
     }
 
-    __device__ void write_partials(std::size_t row, std::size_t column) const {
-        finish_each(row, column, [&](float sum, std::size_t r, std::size_t c) {
-            part.partials[r * product.columns + c] = sum;
-        });
+    __device__ void finish_one(float& sum, std::size_t row, std::size_t column, bool keep) const {
+        if (part.partials != nullptr) {
+            part.partials[row * product.columns + column] = sum;
+            return;
+        }
+        const float value = product.finished(sum, row, column, to);
+        if (keep) {
+            sum = value;
+        } else {
+            to[row * product.c_leading + column] = narrowed<result>(value);
+        }
     }
 
     __device__ void write_pieces(std::size_t row, std::size_t column) const {
@@ -86,7 +86,7 @@ private:
         const int lane = threadIdx.x % 32;
         const float factor = product.only_scales() ? product.alpha : 1.0f;
         const int piece_column = lane % lanes * length;
-#pragma unroll
+#pragma unroll 1
         for (int first = 0; first < 16; first += 32 / lanes) {
             const int r = first + lane / lanes;
             float sums[length];
@@ -95,7 +95,7 @@ private:
             value_group<result, length> piece;
 #pragma unroll
             for (int i = 0; i < length; ++i) {
-                piece.values[i] = device_convert<result>(sums[i] * factor);
+                piece.values[i] = narrowed<result>(sums[i] * factor);
             }
             result* const at = to + (row + r) * product.c_leading + column + piece_column;
             if (column + piece_column + length <= product.columns) {

@@ -18,6 +18,27 @@ namespace demi::inline DEMI_ABI::detail {
 template <class... T>
 using sum_of = std::conditional_t<(std::same_as<T, double> || ...), double, float>;
 
+/// `device_convert` of a sum, with less code for a NaN.
+template <class To, class Sum>
+__device__ To narrowed(Sum value) {
+    if constexpr (std::same_as<Sum, float> && (is_binary16<To> || is_brain16<To>)) {
+        using format = format_traits<To>;
+        constexpr int dropped = 23 - format::mantissa_bits;
+        const std::uint32_t bits = to_bits(value);
+        const std::uint32_t nan = (bits >> 16 & format::sign_mask) | format::quiet_nan_bits |
+                                  (bits >> dropped & format::mantissa_mask);
+        std::uint16_t number;
+        if constexpr (is_binary16<To>) {
+            number = float16_bits_of(value, nearest_even{});
+        } else {
+            number = bfloat16_bits_of(bits, nearest_even{});
+        }
+        return from_bits<To>(is_nan(value) ? static_cast<std::uint16_t>(nan) : number);
+    } else {
+        return device_convert<To>(value);
+    }
+}
+
 /// One factor of a product.
 template <class T>
 struct gemm_operand {
@@ -112,7 +133,7 @@ struct gemm_product {
     }
 
     __device__ void finish(sum value, std::size_t row, std::size_t column, C* to) const {
-        to[row * c_leading + column] = device_convert<C>(finished(value, row, column, to));
+        to[row * c_leading + column] = narrowed<C>(finished(value, row, column, to));
     }
 };
 

@@ -140,16 +140,22 @@ private:
         }
     }
 
-    __device__ void write(const sum (&sums)[4 * Blocks][4 * Blocks], const block_part& part) const {
+    __device__ void write(sum (&sums)[4 * Blocks][4 * Blocks], const block_part& part) const {
         auto* const to = product.result_of(part.product);
-#pragma unroll
+        // One copy of the code for all rows: the sums move up to the first one.
+#pragma unroll 1
         for (int i = 0; i < 4 * Blocks; ++i) {
             const std::size_t row = part.row + row_of(i);
-            if (row >= product.rows) continue;
+            if (row < product.rows) {
 #pragma unroll
-            for (int j = 0; j < 4 * Blocks; j += 4) {
-                const std::size_t column = part.column + column_of(j);
-                write_four(&sums[i][j], row, column, to, part);
+                for (int j = 0; j < 4 * Blocks; j += 4) {
+                    write_four(&sums[0][j], row, part.column + column_of(j), to, part);
+                }
+            }
+#pragma unroll
+            for (int k = 0; k + 1 < 4 * Blocks; ++k) {
+#pragma unroll
+                for (int j = 0; j < 4 * Blocks; ++j) sums[k][j] = sums[k + 1][j];
             }
         }
     }
@@ -157,24 +163,20 @@ private:
     __device__ void write_four(const sum* sums, std::size_t row, std::size_t column,
                                typename Product::result* to, const block_part& part) const {
         using result = typename Product::result;
-        if (part.partials == nullptr && product.has_wide_lines && column + 4 <= product.columns) {
-            value_group<result, 4> four;
-#pragma unroll
-            for (int i = 0; i < 4; ++i) {
-                four.values[i] =
-                    device_convert<result>(product.finished(sums[i], row, column + i, to));
-            }
-            store_together(to + row * product.c_leading + column, four);
-            return;
-        }
+        value_group<result, 4> four;
+        const bool whole = product.has_wide_lines && column + 4 <= product.columns;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             if (column + i >= product.columns) continue;
             if (part.partials != nullptr) {
                 part.partials[row * product.columns + column + i] = static_cast<float>(sums[i]);
-            } else {
-                product.finish(sums[i], row, column + i, to);
+                continue;
             }
+            four.values[i] = narrowed<result>(product.finished(sums[i], row, column + i, to));
+            if (!whole) to[row * product.c_leading + column + i] = four.values[i];
+        }
+        if (whole && part.partials == nullptr) {
+            store_together(to + row * product.c_leading + column, four);
         }
     }
 };
