@@ -87,8 +87,28 @@ struct block_conversion {
         }
     }
 
+    /// Four places of a long block by turns: while one waits for a page of its memory to be found,
+    /// the others go on. Requires a block of whole cache lines.
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run_by_turns() const {
+        constexpr std::size_t places = 4;
+        constexpr std::size_t turn = 128;
+        constexpr bool streams = has_streaming_kernel<Isa, To, From, Rounding>;
+        const std::size_t part = streams ? count / (places * turn) * turn : 0;
+        for (std::size_t i = 0; i < part; i += turn) {
+            for (std::size_t place = 0; place < places; ++place) {
+                piece(place * part + i, turn).template run<Isa>();
+            }
+        }
+        piece(places * part, count - places * part).template run<Isa>();
+    }
+
 private:
     static constexpr std::size_t step = 512;
+
+    DEMI_HOST_KERNEL block_conversion piece(std::size_t i, std::size_t elements) const {
+        return {from + i, to + i, elements, rounding.from(i)};
+    }
 
     std::size_t part_at(std::size_t i) const { return count - i < step ? count - i : step; }
 
@@ -119,6 +139,17 @@ private:
     }
 };
 
+/// A block whose places are converted by turns.
+template <class Conversion>
+struct turns {
+    Conversion conversion;
+
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run() const {
+        conversion.template run_by_turns<Isa>();
+    }
+};
+
 /// Whether an instruction that is not in `host_isa::avx512` serves the conversion.
 template <class To, class From, class Rounding>
 inline constexpr bool has_bfloat16_instruction = false;
@@ -129,18 +160,18 @@ template <class To, class From>
 inline constexpr bool has_bfloat16_instruction<To, From, nearest_even> = true;
 
 /// Converts to bfloat16 with `host_isa::avx512_bf16`.
-template <class Stores, class To, class From>
+template <class To, class From>
 void convert_natively(host_isa isa, const From* from, To* to, std::size_t count) {
     using block = bfloat16_block<host_isa::avx512>;
     if constexpr (std::same_as<From, float>) {
-        block::convert_natively<Stores>(from, to, count);
+        block::convert_natively(from, to, count);
     } else {
         constexpr std::size_t step = 512;
         alignas(cache_line_bytes) float numbers[step];
         for (std::size_t i = 0; i < count; i += step) {
             const std::size_t part = count - i < step ? count - i : step;
             convert_block(isa, from + i, numbers, part, nearest_even{});
-            block::convert_natively<Stores>(numbers, to + i, part);
+            block::convert_natively(numbers, to + i, part);
         }
     }
 }
@@ -165,14 +196,20 @@ template <class Stores, class To, class From, class Rounding>
                                  stochastic_block{rounding.key, rounding.first + left});
         }
     }
-    if constexpr (detail::has_bfloat16_instruction<To, From, Rounding>) {
+    // Past the caches the instruction gains nothing.
+    if constexpr (!Stores::stream && detail::has_bfloat16_instruction<To, From, Rounding>) {
         if (isa == host_isa::avx512_bf16) {
-            return detail::convert_natively<Stores>(isa, from, to, count);
+            return detail::convert_natively(isa, from, to, count);
         }
     }
     using block_rounding = detail::block_rounding<Rounding>;
     using conversion = detail::block_conversion<To, From, Rounding, Stores>;
-    detail::run_on(isa, conversion{from, to, count, block_rounding(rounding)});
+    const conversion block{from, to, count, block_rounding(rounding)};
+    if constexpr (Stores::stream) {
+        detail::run_on(isa, detail::turns<conversion>{block});
+    } else {
+        detail::run_on(isa, block);
+    }
 }
 
 }  // namespace demi::inline DEMI_ABI

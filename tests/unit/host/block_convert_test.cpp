@@ -240,6 +240,33 @@ TEST_CASE("a block streamed past the caches is the same block, wherever it lies"
     }
 }
 
+TEST_CASE("a block long enough to be streamed in parts is the same block") {
+    constexpr std::size_t count = 2 * demi::detail::stream_elements + 777;
+    std::vector<float> from(count);
+    std::mt19937_64 random(14);
+    for (auto& value : from) {
+        const auto bits = static_cast<std::uint32_t>(random());
+        __builtin_memcpy(&value, &bits, sizeof bits);
+    }
+    const demi::stochastic_block rounding{7, 11};
+    for (const host_isa isa : demi_test::available_isas()) {
+        CAPTURE(std::string(demi::name(isa)));
+        std::vector<bfloat16> to(count), streamed(count);
+        const auto same = [&] {
+            return std::memcmp(to.data(), streamed.data(), count * sizeof(bfloat16)) == 0;
+        };
+        demi::convert_block(isa, from.data(), to.data(), count, rounding);
+        demi::detail::convert_stream(isa, from.data(), streamed.data(), count, rounding);
+        demi::detail::finish_stream();
+        CHECK(same());
+        demi::convert_block(isa, from.data(), to.data(), count, demi::nearest_even{});
+        demi::detail::convert_stream(isa, from.data(), streamed.data(), count,
+                                     demi::nearest_even{});
+        demi::detail::finish_stream();
+        CHECK(same());
+    }
+}
+
 TEST_CASE("streaming goes on across a multiple of 2^32 random indices") {
     std::vector<float> from(3000);
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = 1.0f + 0.001f * static_cast<float>(i);

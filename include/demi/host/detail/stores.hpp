@@ -12,6 +12,12 @@ namespace detail {
 
 inline constexpr std::size_t cache_line_bytes = 64;
 
+/// The lanes of a vector of 16 that hold one of the next `count` elements, which are some: a store
+/// without a lane costs hundreds of cycles where the next page cannot be written.
+constexpr std::uint16_t first_lanes(std::size_t count) {
+    return static_cast<std::uint16_t>(count < 16 ? (1u << count) - 1 : 0xffffu);
+}
+
 /// Stores to any address.
 struct cached_stores {
     static constexpr bool stream = false;
@@ -46,6 +52,16 @@ struct streaming_stores {
     }
 #endif
 };
+
+/// How many of `count` elements lie before a cache line that begins with an element: wide stores
+/// are slow if every one of them crosses lines. None when they stream, and such a target is whole
+/// lines.
+template <class Stores, class T>
+std::size_t elements_before_line(const T* to, std::size_t count) {
+    const std::size_t bytes = (0 - reinterpret_cast<std::uintptr_t>(to)) % cache_line_bytes;
+    if (Stores::stream || bytes % sizeof(T) != 0) return 0;
+    return bytes / sizeof(T) < count ? bytes / sizeof(T) : count;
+}
 
 #if defined(__x86_64__)
 
