@@ -52,7 +52,7 @@ DEMI_HOST_KERNEL void convert_numbers(const From* __restrict from, To* __restric
 /// Whether the conversion has a kernel of its own that stores as it is told.
 template <host_isa Isa, class To, class From, class Rounding>
 inline constexpr bool has_streaming_kernel =
-    half_block<Isa>::template converts<To, From, Rounding> ||
+    same_format<To, From> || half_block<Isa>::template converts<To, From, Rounding> ||
     (Isa == host_isa::avx2 && is_bfloat16_conversion<To, From>) ||
     bfloat16_block<Isa>::template converts<To, From, Rounding> ||
     narrow_block<Isa>::template converts<To, From, Rounding>;
@@ -68,6 +68,9 @@ struct block_conversion {
     DEMI_HOST_KERNEL void run() const {
         if constexpr (sizeof(From) <= 2 && sizeof(To) <= 2 && !same_format<To, From>) {
             run_through_floats<Isa>();
+        } else if constexpr (Stores::stream && same_format<To, From>) {
+            stream_lines<Isa>(reinterpret_cast<const std::byte*>(from),
+                              reinterpret_cast<std::byte*>(to), count * sizeof(To));
         } else if constexpr (Stores::stream && !has_streaming_kernel<Isa, To, From, Rounding>) {
             run_through_lines<Isa>();
         } else if constexpr (same_format<To, From>) {
@@ -88,13 +91,16 @@ struct block_conversion {
     }
 
     /// Four places of a long block by turns: while one waits for a page of its memory to be found,
-    /// the others go on. Requires a block of whole cache lines.
+    /// the others go on. Places close to each other would confuse the processor's prefetching.
+    /// Requires a block of whole cache lines.
     template <host_isa Isa>
     DEMI_HOST_KERNEL void run_by_turns() const {
         constexpr std::size_t places = 4;
         constexpr std::size_t turn = 128;
+        constexpr std::size_t least_part = 16 * 1024;
         constexpr bool streams = has_streaming_kernel<Isa, To, From, Rounding>;
-        const std::size_t part = streams ? count / (places * turn) * turn : 0;
+        const bool is_long = streams && count >= places * least_part;
+        const std::size_t part = is_long ? count / (places * turn) * turn : 0;
         for (std::size_t i = 0; i < part; i += turn) {
             for (std::size_t place = 0; place < places; ++place) {
                 piece(place * part + i, turn).template run<Isa>();
@@ -134,7 +140,7 @@ private:
             const std::size_t part = part_at(i);
             conversion{from + i, reinterpret_cast<To*>(lines), part, rounding.from(i)}
                 .template run<Isa>();
-            stream_lines(lines, reinterpret_cast<std::byte*>(to + i), part * sizeof(To));
+            stream_lines<Isa>(lines, reinterpret_cast<std::byte*>(to + i), part * sizeof(To));
         }
     }
 };
