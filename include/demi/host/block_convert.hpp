@@ -6,6 +6,7 @@
 #include <demi/host/detail/bfloat16_block.hpp>
 #include <demi/host/detail/dispatch.hpp>
 #include <demi/host/detail/half_block.hpp>
+#include <demi/host/detail/narrow_avx2.hpp>
 #include <demi/host/detail/narrow_avx512.hpp>
 #include <demi/host/detail/stores.hpp>
 #include <demi/precision/convert.hpp>

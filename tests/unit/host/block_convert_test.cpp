@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("a block converts exactly as one value does, on every instruc
 
 #if defined(__x86_64__)
 TEMPLATE_TEST_CASE("flush flags and rounding mode of the caller do not change a conversion", "",
-                   float16, bfloat16, float8_e4m3) {
+                   float16, bfloat16, float8_e4m3, float8_e5m2) {
     const auto codes = all_codes<TestType>();
     const auto values = boundaries<TestType>();
     for (const host_isa isa : demi_test::available_isas()) {
@@ -303,15 +303,22 @@ TEST_CASE("blocks of any length and alignment touch exactly their own elements")
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = 0.37f * static_cast<float>(i) - 20.0f;
     const auto marker = demi::from_bits<bfloat16>(0xbeef);
     const auto half_marker = demi::from_bits<float16>(0xbeef);
+    const auto byte_marker = demi::from_bits<float8_e4m3>(0x5a);
     int wrong = 0;
     for (const host_isa isa : demi_test::available_isas()) {
         for (std::size_t offset = 0; offset < 5; ++offset) {
             for (std::size_t count = 0; count < 150; ++count) {
                 std::vector<bfloat16> to(200, marker);
                 std::vector<float16> half(200, half_marker);
+                std::vector<float8_e4m3> byte(200, byte_marker);
+                std::vector<float> wide(200, 0.5f);
                 demi::convert_block(isa, from.data() + offset, to.data() + offset, count,
                                     demi::nearest_even{});
                 demi::convert_block(isa, from.data() + offset, half.data() + offset, count,
+                                    demi::nearest_even{});
+                demi::convert_block(isa, from.data() + offset, byte.data() + offset, count,
+                                    demi::nearest_even{});
+                demi::convert_block(isa, byte.data() + offset, wide.data() + offset, count,
                                     demi::nearest_even{});
                 for (std::size_t i = 0; i < to.size(); ++i) {
                     const bool inside = i >= offset && i < offset + count;
@@ -319,6 +326,10 @@ TEST_CASE("blocks of any length and alignment touch exactly their own elements")
                              (inside ? demi::to_bits(bfloat16(from[i])) : 0xbeef);
                     wrong += demi::to_bits(half[i]) !=
                              (inside ? demi::to_bits(float16(from[i])) : 0xbeef);
+                    wrong += demi::to_bits(byte[i]) !=
+                             (inside ? demi::to_bits(float8_e4m3(from[i])) : 0x5a);
+                    wrong += demi::to_bits(wide[i]) !=
+                             demi::to_bits(inside ? float{float8_e4m3(from[i])} : 0.5f);
                 }
             }
         }
