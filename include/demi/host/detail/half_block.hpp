@@ -82,8 +82,11 @@ struct half_block<host_isa::avx512> {
     template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX512]] static void convert(const Half* from, float* to, std::size_t count,
                                                Rounding) {
-        std::size_t i = elements_before_line<Stores>(to, count);
-        if (i != 0) widen_first(from, to, i);
+        std::size_t i = 0;
+        if (crosses_lines<Stores>(to)) {
+            i = elements_before_line(to, count);
+            if (i != 0) widen_first(from, to, i);
+        }
         // Two at a time: one step after the other would not keep up with the stores.
         for (; i + 32 <= count; i += 32) {
             const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));

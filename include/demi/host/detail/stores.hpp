@@ -54,13 +54,18 @@ struct streaming_stores {
 #endif
 };
 
-/// How many of `count` elements lie before a cache line that begins with an element: wide stores
-/// are slow if every one of them crosses lines. None when they stream, and such a target is whole
-/// lines.
-template <class Stores, class T>
+/// Whether vectors stored one after the other from there on all cross cache lines, which makes them
+/// slow. Streamed ones begin with a line.
+template <class Stores>
+bool crosses_lines(const void* to) {
+    return !Stores::stream && reinterpret_cast<std::uintptr_t>(to) % cache_line_bytes != 0;
+}
+
+/// How many of `count` elements lie before a cache line that begins with an element.
+template <class T>
 std::size_t elements_before_line(const T* to, std::size_t count) {
     const std::size_t bytes = (0 - reinterpret_cast<std::uintptr_t>(to)) % cache_line_bytes;
-    if (Stores::stream || bytes % sizeof(T) != 0) return 0;
+    if (bytes % sizeof(T) != 0) return 0;
     return bytes / sizeof(T) < count ? bytes / sizeof(T) : count;
 }
 
