@@ -103,14 +103,16 @@ struct half_block<host_isa::avx512> {
                                                Rounding) {
         constexpr int code = rounding_code<Rounding>;
         std::size_t i = 0;
-        for (; i + 16 <= count; i += 16) {
-            const __m256i halves = _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), code);
-            Stores::store(to + i, halves);
+        for (; i + 32 <= count; i += 32) {
+            Stores::store(to + i, _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), code));
+            Stores::store(to + i + 16,
+                          _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i + 16), code));
         }
-        if (i == count) return;
-        const std::uint16_t rest = first_lanes(count - i);
-        const __m512 floats = _mm512_maskz_loadu_ps(rest, from + i);
-        _mm256_mask_storeu_epi16(to + i, rest, _mm512_maskz_cvtps_ph(rest, floats, code));
+        for (; i < count; i += 16) {
+            const std::uint16_t rest = first_lanes(count - i);
+            const __m512 floats = _mm512_maskz_loadu_ps(rest, from + i);
+            _mm256_mask_storeu_epi16(to + i, rest, _mm512_maskz_cvtps_ph(rest, floats, code));
+        }
     }
 
 private:
