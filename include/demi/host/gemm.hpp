@@ -21,11 +21,12 @@ struct gemm_packs {
     const packed_panels* b = nullptr;
 };
 
-template <class T>
+template <host_isa Isa, class T>
 operand_form form_of(const gemm_operand<T>& operand) {
     const bool adjacent = operand.line_stride == 1;
-    return {operand.packed != nullptr, std::is_same_v<T, float>, adjacent,
-            adjacent ? operand.depth_stride : operand.line_stride};
+    const bool whole_words = !adjacent && operand.length % elements_per_step<Isa> == 0;
+    return {operand.packed != nullptr, packs_pairs<Isa> ? whole_words : std::is_same_v<T, float>,
+            adjacent, adjacent ? operand.depth_stride : operand.line_stride};
 }
 
 template <host_isa Isa, bool Swapped, class A, class B, class C, class Epilogue>
@@ -36,9 +37,10 @@ void blocked_gemm(const host_context& context, float alpha, const matrix_view<co
     const gemm_operand<A> rows{a.data(), a.columns(), a.row_stride(), a.column_stride(), packs.a};
     const gemm_operand<B> columns{b.data(), b.rows(), b.column_stride(), b.row_stride(), packs.b};
     const std::size_t concurrency = context.executor == nullptr ? 1 : context.executor->concurrency;
-    const gemm_plan plan = plan_gemm<Isa>(
-        {c.rows(), c.columns(), a.columns(), concurrency, form_of(rows), form_of(columns)});
     const finish_type finish{alpha, beta, epilogue};
+    const gemm_plan plan =
+        plan_gemm<Isa>({c.rows(), c.columns(), a.columns(), concurrency, form_of<Isa>(rows),
+                        form_of<Isa>(columns), std::is_same_v<C, float> && beta == 0});
     const gemm_run<Isa, A, B, C, finish_type> product(plan, rows, columns, c.data(),
                                                       c.leading_dimension(), finish);
     product.run(context);

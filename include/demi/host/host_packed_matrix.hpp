@@ -62,8 +62,7 @@ private:
         const std::size_t count = matrix.columns();
         const std::size_t depth = detail::divide_up(matrix.rows(), detail::elements_per_step<Isa>);
         const bool are_rows = (side_ == operand_side::left) == (result_ == layout::row_major);
-        width_ = are_rows ? detail::row_panel_width<Isa>(std::max<std::size_t>(count, 1))
-                          : detail::tile_shape<Isa>::columns;
+        width_ = are_rows ? detail::gemm_plan::group_rows : detail::tile_shape<Isa>::columns;
         block_depth_ = detail::depth_of_blocks(depth);
         const std::size_t blocks = detail::divide_up(depth, block_depth_);
         const detail::panel_shape whole{count, block_depth_, width_};

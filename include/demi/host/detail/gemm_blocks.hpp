@@ -66,25 +66,31 @@ public:
 private:
     using tile = tile_shape<Isa>;
 
-    panel_shape a_shape(std::size_t rows, std::size_t depth) const {
-        return {rows, depth, plan_.panel_rows};
-    }
+    static constexpr std::size_t group_rows = gemm_plan::group_rows;
+
     panel_shape b_shape(std::size_t columns, std::size_t depth) const {
         return {columns, depth, plan_.panel_columns};
     }
+    static panel_shape a_shape(std::size_t rows, std::size_t depth) {
+        return {rows, depth, group_rows};
+    }
     std::size_t a_size() const {
-        const std::size_t packed = a_shape(plan_.group_rows(), plan_.block_depth).size();
-        const std::size_t copied = plan_.group_rows() * copied_line_stride(plan_.block_depth);
+        if (plan_.rows_in_place || a_.packed != nullptr) return 0;
+        const std::size_t packed = a_shape(group_rows, plan_.block_depth).size();
+        const std::size_t copied = group_rows * copied_line_stride(plan_.block_depth);
         return round_up(std::max(packed, copied), 16);
     }
     std::size_t b_size() const {
+        if (b_.packed != nullptr) return 0;
         return round_up(b_shape(plan_.block_columns, plan_.block_depth).size(), 16);
     }
     /// A line more than the columns, so that the rows do not fall into one set of the cache.
-    std::size_t sums_stride() const { return plan_.block_columns + 16; }
+    std::size_t sums_stride() const {
+        return (plan_.sums_in_result ? plan_.panel_columns : plan_.block_columns) + 16;
+    }
     std::size_t sums_size() const { return plan_.kept_rows() * sums_stride(); }
     std::size_t scratch_size() const {
-        return std::max({pack_scratch_size<Isa>(a_shape(plan_.group_rows(), plan_.block_depth)),
+        return std::max({pack_scratch_size<Isa>(a_shape(group_rows, plan_.block_depth)),
                          pack_scratch_size<Isa>(b_shape(plan_.block_columns, plan_.block_depth)),
                          plan_.block_columns});
     }
@@ -114,9 +120,8 @@ private:
         float* const own_sums = b + b_size();
         float* const scratch = own_sums + round_up(sums_size(), 16);
         const bool sliced = plan_.slices() > 1;
-        const bool keeps_all = sliced || plan_.kept_rows() > plan_.group_rows();
+        const bool keeps_all = sliced || plan_.kept_rows() > group_rows;
         float* const sums = sliced ? slices + index * piece_size() : own_sums;
-        const bool direct = !sliced && sums_can_be_kept_in_result();
         const region where = block(index / plan_.slices());
         const std::size_t first = index % plan_.slices() * plan_.slice_depth;
         const std::size_t end = std::min(first + plan_.slice_depth, plan_.depth);
@@ -124,22 +129,16 @@ private:
         std::size_t depth = first;
         do {
             const std::size_t steps = std::min(plan_.block_depth, end - depth);
-            const gemm_columns columns = get_columns(where, depth, steps, b, scratch);
-            for (std::size_t done = 0; done < where.rows; done += plan_.group_rows()) {
-                const std::size_t count = std::min(plan_.group_rows(), where.rows - done);
-                const panel_shape shape = a_shape(count, steps);
-                const gemm_rows rows = get_rows(where.row + done, depth, shape, a, scratch);
+            gemm_columns columns = get_columns(where, depth, steps, b, scratch);
+            for (std::size_t done = 0; done < where.rows; done += group_rows) {
+                const std::size_t count = std::min(group_rows, where.rows - done);
+                const gemm_rows rows = get_rows(where.row + done, depth, count, steps, a, scratch);
                 float* const group = keeps_all ? sums + done * sums_stride() : sums;
-                region part{where.row + done, count, where.column, where.columns};
-                multiply(shape, rows, columns, part, group, depth != first, direct,
+                const region part{where.row + done, count, where.column, where.columns};
+                multiply(steps, rows, columns, part, group, depth != first,
                          upcoming(where, done, depth, end));
-                if (!sliced && depth + steps == end) {
-                    const std::size_t stored =
-                        direct ? part.columns / plan_.panel_columns * plan_.panel_columns : 0;
-                    part.column += stored;
-                    part.columns -= stored;
-                    store(group + stored, part, scratch);
-                }
+                if (!columns.keeps_raw) columns.raw = nullptr;
+                if (!sliced && depth + steps == end) finish(group, part, scratch);
             }
             depth += steps;
         } while (depth < end);
@@ -151,10 +150,10 @@ private:
                               std::size_t end) const {
         constexpr std::size_t elements = elements_per_step<Isa>;
         const std::size_t steps = std::min(plan_.block_depth, end - depth);
-        const std::size_t next_row = done + plan_.group_rows();
+        const std::size_t next_row = done + group_rows;
         if (next_row < where.rows) {
             if (a_.packed != nullptr) return {};
-            const std::size_t count = std::min(plan_.group_rows(), where.rows - next_row);
+            const std::size_t count = std::min(group_rows, where.rows - next_row);
             return rectangle_of(a_, where.row + next_row, count, depth * elements,
                                 steps * elements);
         }
@@ -164,44 +163,37 @@ private:
                             std::min(plan_.block_depth, end - next) * elements);
     }
 
-    /// Long rows of a result that share too few sets of the cache are better written once than with
-    /// each block of steps.
-    bool sums_can_be_kept_in_result() const {
-        constexpr std::size_t crowded = gemm_plan::crowded_stride;
-        const bool once = plan_.depth <= plan_.block_depth;
-        return std::is_same_v<C, float> && finish_.changes_nothing() &&
-               (once || c_stride_ % crowded != 0 || c_stride_ <= 2 * crowded);
-    }
-
-    gemm_rows get_rows(std::size_t row, std::size_t depth, const panel_shape& shape, float* memory,
-                       float* scratch) const {
-        const gemm_rows panels{memory, 1, shape.width, shape.stride()};
-        if (a_.packed != nullptr) {
-            return {a_.packed->at(row, depth, shape.depth), panels.row, panels.step, panels.panel};
-        }
-        if constexpr (std::is_same_v<A, float>) {
-            if (plan_.rows_in_place) {
-                return {a_.data + row * a_.line_stride + depth * a_.depth_stride, a_.line_stride,
-                        a_.depth_stride, shape.width * a_.line_stride};
-            }
-        }
-        if (a_.line_stride == 1 || shape.depth == 0) {
-            pack_panels<Isa>(a_, row, depth, shape, memory, scratch);
-            return panels;
-        }
+    gemm_rows get_rows(std::size_t row, std::size_t depth, std::size_t count, std::size_t steps,
+                       float* memory, float* scratch) const {
+        constexpr std::size_t word = sizeof(float);
+        const panel_shape shape = a_shape(count, steps);
+        const auto panel = [&](const float* from) {
+            return gemm_rows{reinterpret_cast<const char*>(from), word, shape.width * word};
+        };
+        if (a_.packed != nullptr) return panel(a_.packed->at(row, depth, steps));
         const std::size_t element = depth * elements_per_step<Isa>;
-        copy_lines<Isa>(a_.data + row * a_.line_stride + element, a_.line_stride,
-                        a_.length - element, shape.lines, shape.depth, memory);
-        const std::size_t stride = copied_line_stride(shape.depth);
-        return {memory, stride, 1, shape.width * stride};
+        const A* const from = a_.data + row * a_.line_stride + element * a_.depth_stride;
+        if (plan_.rows_in_place) {
+            return {reinterpret_cast<const char*>(from), a_.line_stride * sizeof(A),
+                    elements_per_step<Isa> * a_.depth_stride * sizeof(A)};
+        }
+        if (a_.line_stride == 1 || steps == 0) {
+            pack_panels<Isa>(a_, row, depth, shape, memory, scratch);
+            return panel(memory);
+        }
+        copy_lines<Isa>(from, a_.line_stride, a_.length - element, count, steps, memory);
+        return {reinterpret_cast<const char*>(memory), copied_line_stride(steps) * word, word};
     }
 
     gemm_columns get_columns(const region& where, std::size_t depth, std::size_t steps,
                              float* memory, float* scratch) const {
         const panel_shape shape = b_shape(where.columns, steps);
-        if (b_.packed != nullptr) return {shape, b_.packed->at(where.column, depth, steps)};
+        if (b_.packed != nullptr) {
+            return {shape, nullptr, b_.packed->at(where.column, depth, steps)};
+        }
         if constexpr (std::is_same_v<B, float>) {
-            if (plan_.columns_in_place) {
+            const bool packs_itself = b_.line_stride == 1 && where.rows >= tile::rows;
+            if (plan_.columns_in_place || packs_itself) {
                 const std::size_t whole = where.columns / shape.width;
                 const std::size_t rest = where.columns - whole * shape.width;
                 if (rest != 0) {
@@ -209,43 +201,66 @@ private:
                                      {rest, steps, shape.width}, memory + whole * shape.stride(),
                                      scratch);
                 }
-                return {shape, memory, b_.data + depth * b_.depth_stride + where.column,
-                        b_.depth_stride};
+                return {shape,           memory,
+                        memory,          b_.data + depth * b_.depth_stride + where.column,
+                        b_.depth_stride, plan_.columns_in_place};
             }
         }
         pack_panels<Isa>(b_, where.column, depth, shape, memory, scratch);
-        return {shape, memory};
+        return {shape, memory, memory};
     }
 
-    /// Multiplies rows with columns; the panel of columns stays in the first level. With `direct`
-    /// whole panels go to the result at once.
-    void multiply(const panel_shape& shape, const gemm_rows& rows, const gemm_columns& columns,
-                  const region& where, float* sums, bool add, bool direct,
+    /// Multiplies a group of rows with columns: the rows of a tile stay in the first level.
+    void multiply(std::size_t steps, const gemm_rows& rows, const gemm_columns& columns,
+                  const region& where, float* sums, bool add,
                   const memory_rectangle& upcoming) const {
         const panel_shape& across = columns.shape;
-        prefetch_schedule ahead(upcoming, shape.count() * across.count(), shape.depth);
-        for (std::size_t j = 0; j < across.count(); ++j) {
-            const bool raw = columns.is_raw(j);
-            const float* const b =
-                raw ? columns.raw + j * across.width : columns.packed + j * across.stride();
-            float* to = sums + j * across.width;
-            std::size_t to_stride = sums_stride();
-            if constexpr (std::is_same_v<C, float>) {
-                if (direct && across.lines_of(j) == across.width) {
-                    to = c_ + where.row * c_stride_ + where.column + j * across.width;
-                    to_stride = c_stride_;
+        const std::size_t tiles = divide_up(where.rows, tile::rows);
+        prefetch_schedule ahead(upcoming, tiles * across.count(), steps);
+        for (std::size_t i = 0; i < where.rows; i += tile::rows) {
+            const std::size_t count = std::min(tile::rows, where.rows - i);
+            for (std::size_t j = 0; j < across.count(); ++j) {
+                const sums_place to = place_of(j, where, sums);
+                gemm_tile one{steps,
+                              rows.data + i * rows.row,
+                              rows.row,
+                              rows.step,
+                              columns.packed + j * across.stride(),
+                              across.width,
+                              to.first + i * to.stride,
+                              to.stride,
+                              add,
+                              ahead.next()};
+                multiply_function kernel = multiply_function_for<Isa>(count, across.lines_of(j));
+                if (columns.is_raw(j) && (columns.keeps_raw || i == 0)) {
+                    one.b = columns.raw + j * across.width;
+                    one.b_step = columns.raw_step;
+                    if (!columns.keeps_raw) {
+                        one.packed = columns.own + j * across.stride();
+                        kernel = &detail::multiply<Isa, tile::rows, tile::vectors, true>;
+                    }
                 }
-            }
-            for (std::size_t i = 0; i < shape.count(); ++i) {
-                const auto kernel =
-                    multiply_function_for<Isa>(shape.lines_of(i), across.lines_of(j));
-                float* const target = to + i * shape.width * to_stride;
-                prefetch_tile(target + shape.width * to_stride, shape.width, to_stride);
-                kernel({shape.depth, rows.data + i * rows.panel, rows.row, rows.step, b,
-                        raw ? columns.raw_step : across.width, target, to_stride, add,
-                        ahead.next()});
+                prefetch_tile(one.c + across.width, count, to.stride);
+                kernel(one);
             }
         }
+    }
+
+    struct sums_place {
+        float* first;
+        std::size_t stride;
+    };
+
+    /// Where the sums of a panel of columns are kept.
+    sums_place place_of(std::size_t panel, const region& where, float* sums) const {
+        const std::size_t column = panel * plan_.panel_columns;
+        if constexpr (std::is_same_v<C, float>) {
+            if (plan_.sums_in_result) {
+                if (column + plan_.panel_columns > where.columns) return {sums, sums_stride()};
+                return {c_ + where.row * c_stride_ + where.column + column, c_stride_};
+            }
+        }
+        return {sums + column, sums_stride()};
     }
 
     /// Asks for the place of the next sums.
@@ -255,11 +270,29 @@ private:
         }
     }
 
-    void store(float* sums, const region& where, float* scratch) const {
+    /// Brings complete sums into the result, or into the form of the result.
+    void finish(float* sums, const region& where, float* scratch) const {
+        region rest = where;
+        if constexpr (std::is_same_v<C, float>) {
+            if (plan_.sums_in_result) {
+                const std::size_t columns =
+                    where.columns / plan_.panel_columns * plan_.panel_columns;
+                if (!finish_.changes_nothing()) {
+                    const region whole{where.row, where.rows, where.column, columns};
+                    store(c_ + where.row * c_stride_ + where.column, c_stride_, whole, scratch);
+                }
+                rest.column += columns;
+                rest.columns -= columns;
+            }
+        }
+        if (rest.columns != 0) store(sums, sums_stride(), rest, scratch);
+    }
+
+    void store(float* sums, std::size_t stride, const region& where, float* scratch) const {
         for (std::size_t i = 0; i < where.rows; ++i) {
             const std::size_t row = where.row + i;
-            store_row<Isa>(finish_, sums + i * sums_stride(), c_ + row * c_stride_ + where.column,
-                           scratch, row, where.column, where.columns);
+            store_row<Isa>(finish_, sums + i * stride, c_ + row * c_stride_ + where.column, scratch,
+                           row, where.column, where.columns);
         }
     }
 
@@ -274,7 +307,7 @@ private:
                     add_row(sums + row * sums_stride(), more + row * sums_stride(), where.columns);
                 }
             }
-            store(sums, where, scratch);
+            store(sums, sums_stride(), where, scratch);
         }
     }
 

@@ -175,21 +175,21 @@ void pack_adjacent_lines(const T* from, std::size_t depth_stride, std::size_t le
         std::size_t done = 0;
         if constexpr (packs_pairs<Isa>) {
             const T* const second = 2 * k + 1 < length ? first + depth_stride : nullptr;
-            run_on(Isa, join_halves{reinterpret_cast<const char*>(first),
-                                    reinterpret_cast<const char*>(second), shape.lines, scratch});
+            run_for<Isa>(join_halves{reinterpret_cast<const char*>(first),
+                                     reinterpret_cast<const char*>(second), shape.lines, scratch});
         } else {
             if constexpr (std::is_same_v<T, float>) {
                 if (shape.width % tile_shape<Isa>::lanes == 0) {
                     done = shape.lines / shape.width;
                     const panel_shape whole{done * shape.width, shape.depth, shape.width};
-                    run_on(Isa, pack_along{first, whole, target});
+                    run_for<Isa>(pack_along{first, whole, target});
                 }
             }
             convert_block(Isa, first + done * shape.width, scratch,
                           shape.lines - done * shape.width, nearest_even{});
         }
         const panel_shape rest{shape.lines - done * shape.width, shape.depth, shape.width};
-        run_on(Isa, pack_along{scratch, rest, target + done * shape.stride()});
+        run_for<Isa>(pack_along{scratch, rest, target + done * shape.stride()});
     }
 }
 
@@ -207,17 +207,17 @@ void pack_separate_lines(const T* from, std::size_t line_stride, std::size_t len
             const T* const first = from + (panel * shape.width + i) * line_stride;
             float* const target = to + panel * shape.stride() + i;
             if constexpr (in_place) {
-                run_on(Isa,
-                       pack_across{reinterpret_cast<const char*>(first), line_stride * sizeof(T),
-                                   count, elements * sizeof(T), target, shape.width});
+                run_for<Isa>(pack_across{reinterpret_cast<const char*>(first),
+                                         line_stride * sizeof(T), count, elements * sizeof(T),
+                                         target, shape.width});
             } else {
                 for (std::size_t line = 0; line < count; ++line) {
                     convert_block(Isa, first + line * line_stride, scratch + line * elements,
                                   elements, nearest_even{});
                 }
                 const std::size_t bytes = elements * sizeof(float);
-                run_on(Isa, pack_across{reinterpret_cast<const char*>(scratch), bytes, count, bytes,
-                                        target, shape.width});
+                run_for<Isa>(pack_across{reinterpret_cast<const char*>(scratch), bytes, count,
+                                         bytes, target, shape.width});
             }
         }
     }

@@ -31,18 +31,19 @@ struct panel_shape {
 
 /// Rows of an operand for some steps of the sums, as tiles read them.
 struct gemm_rows {
-    const float* data;
-    std::size_t row;    ///< from one row to the next
-    std::size_t step;   ///< from one step to the next
-    std::size_t panel;  ///< from one panel to the next
+    const char* data;
+    std::size_t row;   ///< bytes from one row to the next
+    std::size_t step;  ///< bytes from one step to the next
 };
 
 /// Columns of an operand for some steps of the sums, in panels.
 struct gemm_columns {
     panel_shape shape;
-    const float* packed;
-    const float* raw = nullptr;  ///< whole panels are read here, if not null
+    float* own;                  ///< panels in the worker's memory
+    const float* packed;         ///< panels, `own` or the caller's
+    const float* raw = nullptr;  ///< whole panels are here at first, if not null
     std::size_t raw_step = 0;
+    bool keeps_raw = false;  ///< whether they are read there always, or packed at first
 
     bool is_raw(std::size_t panel) const {
         return raw != nullptr && shape.lines_of(panel) == shape.width;
