@@ -34,8 +34,10 @@ void blocked_gemm(const host_context& context, float alpha, const matrix_view<co
                   const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                   const Epilogue& epilogue, const gemm_packs& packs) {
     using finish_type = gemm_finish<Swapped, Epilogue>;
-    const gemm_operand<A> rows{a.data(), a.columns(), a.row_stride(), a.column_stride(), packs.a};
-    const gemm_operand<B> columns{b.data(), b.rows(), b.column_stride(), b.row_stride(), packs.b};
+    const gemm_operand<A> rows{a.data(),       a.rows(),          a.columns(),
+                               a.row_stride(), a.column_stride(), packs.a};
+    const gemm_operand<B> columns{b.data(),          b.columns(),    b.rows(),
+                                  b.column_stride(), b.row_stride(), packs.b};
     const std::size_t concurrency = context.executor == nullptr ? 1 : context.executor->concurrency;
     const finish_type finish{alpha, beta, epilogue};
     const gemm_plan plan =

@@ -51,16 +51,17 @@ public:
         float* const slices = memory.data();
         float* const workers = slices + slices_size();
         const std::size_t pieces = plan_.blocks() * plan_.slices();
+        std::atomic<std::size_t> next{0};
+        const auto work = [&](std::size_t worker) {
+            gemm_worker own = make_worker(workers + worker * worker_size());
+            for (std::size_t i = next++; i < pieces; i = next++) piece(i, slices, own);
+        };
         if (plan_.workers == 1) {
-            for (std::size_t i = 0; i < pieces; ++i) piece(i, slices, workers);
+            work(0);
         } else {
-            std::atomic<std::size_t> next{0};
-            context.executor->run(plan_.workers, [&](std::size_t worker) {
-                float* const own = workers + worker * worker_size();
-                for (std::size_t i = next++; i < pieces; i = next++) piece(i, slices, own);
-            });
+            context.executor->run(plan_.workers, work);
         }
-        if (plan_.slices() > 1) join_slices(slices, workers);
+        if (plan_.slices() > 1) join_slices(slices, make_worker(workers).scratch);
     }
 
 private:
@@ -74,11 +75,14 @@ private:
     static panel_shape a_shape(std::size_t rows, std::size_t depth) {
         return {rows, depth, group_rows};
     }
-    std::size_t a_size() const {
-        if (plan_.rows_in_place || a_.packed != nullptr) return 0;
+    std::size_t group_size() const {
         const std::size_t packed = a_shape(group_rows, plan_.block_depth).size();
         const std::size_t copied = group_rows * copied_line_stride(plan_.block_depth);
         return round_up(std::max(packed, copied), 16);
+    }
+    std::size_t a_size() const {
+        if (plan_.rows_in_place || a_.packed != nullptr) return 0;
+        return group_size() * (plan_.keeps_rows() ? plan_.groups() * plan_.depth_blocks() : 1);
     }
     std::size_t b_size() const {
         if (b_.packed != nullptr) return 0;
@@ -90,9 +94,7 @@ private:
     }
     std::size_t sums_size() const { return plan_.kept_rows() * sums_stride(); }
     std::size_t scratch_size() const {
-        return std::max({pack_scratch_size<Isa>(a_shape(group_rows, plan_.block_depth)),
-                         pack_scratch_size<Isa>(b_shape(plan_.block_columns, plan_.block_depth)),
-                         plan_.block_columns});
+        return pack_scratch_size<Isa>(std::max(group_rows, plan_.block_columns));
     }
     std::size_t worker_size() const {
         return a_size() + b_size() + round_up(sums_size(), 16) + round_up(scratch_size(), 16);
@@ -106,42 +108,59 @@ private:
         std::size_t row, rows, column, columns;
     };
 
+    /// The memory of one worker, and the first row of those that it has packed.
+    struct gemm_worker {
+        float* a;
+        float* b;
+        float* sums;
+        float* scratch;
+        std::size_t packed_row = static_cast<std::size_t>(-1);
+    };
+
+    gemm_worker make_worker(float* memory) const {
+        float* const b = memory + a_size();
+        float* const sums = b + b_size();
+        return {memory, b, sums, sums + round_up(sums_size(), 16)};
+    }
+
+    /// Blocks beside each other follow each other: they need the same rows.
     region block(std::size_t index) const {
-        const std::size_t row = index % plan_.row_blocks() * plan_.block_rows;
-        const std::size_t column = index / plan_.row_blocks() * plan_.block_columns;
+        const std::size_t row = index / plan_.column_blocks() * plan_.block_rows;
+        const std::size_t column = index % plan_.column_blocks() * plan_.block_columns;
         return {row, std::min(plan_.block_rows, plan_.rows - row), column,
                 std::min(plan_.block_columns, plan_.columns - column)};
     }
 
     /// One slice of one block. `slices` is where its sums go when there are several.
-    void piece(std::size_t index, float* slices, float* memory) const {
-        float* const a = memory;
-        float* const b = a + a_size();
-        float* const own_sums = b + b_size();
-        float* const scratch = own_sums + round_up(sums_size(), 16);
+    void piece(std::size_t index, float* slices, gemm_worker& worker) const {
         const bool sliced = plan_.slices() > 1;
         const bool keeps_all = sliced || plan_.kept_rows() > group_rows;
-        float* const sums = sliced ? slices + index * piece_size() : own_sums;
+        float* const sums = sliced ? slices + index * piece_size() : worker.sums;
         const region where = block(index / plan_.slices());
         const std::size_t first = index % plan_.slices() * plan_.slice_depth;
         const std::size_t end = std::min(first + plan_.slice_depth, plan_.depth);
+        const bool rows_are_packed = plan_.keeps_rows() && worker.packed_row == where.row;
+        float* a = worker.a;
 
         std::size_t depth = first;
         do {
             const std::size_t steps = std::min(plan_.block_depth, end - depth);
-            gemm_columns columns = get_columns(where, depth, steps, b, scratch);
+            gemm_columns columns = get_columns(where, depth, steps, worker.b, worker.scratch);
             for (std::size_t done = 0; done < where.rows; done += group_rows) {
-                const std::size_t count = std::min(group_rows, where.rows - done);
-                const gemm_rows rows = get_rows(where.row + done, depth, count, steps, a, scratch);
+                const region part{where.row + done, std::min(group_rows, where.rows - done),
+                                  where.column, where.columns};
+                const gemm_rows rows =
+                    get_rows(part, depth, steps, a, !rows_are_packed, worker.scratch);
+                if (plan_.keeps_rows()) a += group_size();
                 float* const group = keeps_all ? sums + done * sums_stride() : sums;
-                const region part{where.row + done, count, where.column, where.columns};
                 multiply(steps, rows, columns, part, group, depth != first,
                          upcoming(where, done, depth, end));
                 if (!columns.keeps_raw) columns.raw = nullptr;
-                if (!sliced && depth + steps == end) finish(group, part, scratch);
+                if (!sliced && depth + steps == end) finish(group, part, worker.scratch);
             }
             depth += steps;
         } while (depth < end);
+        worker.packed_row = where.row;
     }
 
     /// What is needed after the group of rows from `done` on: the next group, or else the next
@@ -163,26 +182,30 @@ private:
                             std::min(plan_.block_depth, end - next) * elements);
     }
 
-    gemm_rows get_rows(std::size_t row, std::size_t depth, std::size_t count, std::size_t steps,
-                       float* memory, float* scratch) const {
+    gemm_rows get_rows(const region& where, std::size_t depth, std::size_t steps, float* memory,
+                       bool pack, float* scratch) const {
         constexpr std::size_t word = sizeof(float);
-        const panel_shape shape = a_shape(count, steps);
+        const panel_shape shape = a_shape(where.rows, steps);
         const auto panel = [&](const float* from) {
             return gemm_rows{reinterpret_cast<const char*>(from), word, shape.width * word};
         };
-        if (a_.packed != nullptr) return panel(a_.packed->at(row, depth, steps));
+        if (a_.packed != nullptr) return panel(a_.packed->at(where.row, depth, steps));
         const std::size_t element = depth * elements_per_step<Isa>;
-        const A* const from = a_.data + row * a_.line_stride + element * a_.depth_stride;
+        const A* const from = a_.data + where.row * a_.line_stride + element * a_.depth_stride;
         if (plan_.rows_in_place) {
-            return {reinterpret_cast<const char*>(from), a_.line_stride * sizeof(A),
+            const std::size_t row = a_.line_stride * sizeof(A);
+            return {reinterpret_cast<const char*>(from), row,
                     elements_per_step<Isa> * a_.depth_stride * sizeof(A)};
         }
         if (a_.line_stride == 1 || steps == 0) {
-            pack_panels<Isa>(a_, row, depth, shape, memory, scratch);
+            if (pack) pack_panels<Isa>(a_, where.row, depth, shape, memory, scratch);
             return panel(memory);
         }
-        copy_lines<Isa>(from, a_.line_stride, a_.length - element, count, steps, memory);
-        return {reinterpret_cast<const char*>(memory), copied_line_stride(steps) * word, word};
+        if (pack) {
+            copy_lines<Isa>(from, a_.line_stride, a_.length - element, where.rows, steps, memory);
+        }
+        const std::size_t row = copied_line_stride(steps) * word;
+        return {reinterpret_cast<const char*>(memory), row, word};
     }
 
     gemm_columns get_columns(const region& where, std::size_t depth, std::size_t steps,

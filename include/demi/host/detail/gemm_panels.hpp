@@ -71,6 +71,7 @@ struct packed_panels {
 template <class T>
 struct gemm_operand {
     const T* data;
+    std::size_t lines;
     std::size_t length;  ///< of a line
     std::size_t line_stride;
     std::size_t depth_stride;

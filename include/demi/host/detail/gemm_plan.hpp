@@ -48,9 +48,10 @@ struct gemm_plan {
     bool rows_in_place;  ///< whether they are multiplied where they are
     bool columns_in_place;
 
-    static constexpr std::size_t most_rows = 1008;
-    static constexpr std::size_t most_columns = 256;
-    static constexpr std::size_t most_depth = 512;
+    /// Steps of the rows of a block altogether: they stay in the third level while columns pass by.
+    static constexpr std::size_t most_row_steps = std::size_t{1} << 20;
+    static constexpr std::size_t most_columns = 128;
+    static constexpr std::size_t most_depth = 1024;
     /// Rows that are packed at a time.
     static constexpr std::size_t group_rows = 48;
     /// Floats of columns in place that stay in the second level while all rows pass by.
@@ -69,6 +70,11 @@ struct gemm_plan {
     std::size_t column_blocks() const { return divide_up(columns, block_columns); }
     std::size_t blocks() const { return row_blocks() * column_blocks(); }
     std::size_t slices() const { return std::max<std::size_t>(1, divide_up(depth, slice_depth)); }
+    std::size_t depth_blocks() const { return divide_up(slice_depth, block_depth); }
+    /// Rows of a block in groups that are packed at a time.
+    std::size_t groups() const { return divide_up(block_rows, group_rows); }
+    /// Whether packed rows are kept for the blocks beside this one.
+    bool keeps_rows() const { return column_blocks() > 1 && slices() == 1; }
     /// Rows of sums that a worker keeps: all of a block when they are not complete at once.
     std::size_t kept_rows() const {
         return depth > block_depth ? block_rows : std::min(block_rows, group_rows);
@@ -132,9 +138,10 @@ gemm_plan plan_gemm(const gemm_problem& problem) {
         plan.block_depth = gemm_plan::streamed_depth;
     }
     plan.panel_columns = tile::columns;
-    const std::size_t row_unit = problem.a.packed ? gemm_plan::group_rows : tile::rows;
-    std::size_t down = plan.sums_in_result ? 1 : divide_up(plan.rows, gemm_plan::most_rows);
+    const std::size_t most_rows = gemm_plan::most_row_steps / std::max<std::size_t>(plan.depth, 1);
+    std::size_t down = divide_up(plan.rows, std::max(most_rows, gemm_plan::group_rows));
     std::size_t across = divide_up(plan.columns, gemm_plan::most_columns);
+    const std::size_t row_unit = problem.a.packed ? gemm_plan::group_rows : tile::rows;
     for (;;) {
         plan.block_rows = round_up(divide_up(plan.rows, down), row_unit);
         plan.block_columns = round_up(divide_up(plan.columns, across), plan.panel_columns);
