@@ -48,12 +48,19 @@ void blocked_gemm(const host_context& context, float alpha, const matrix_view<co
     product.run(context);
 }
 
-/// A column-major result is the row-major result of the transposed operands in the other order.
+/// A column-major result is the row-major result of the transposed operands in the other order. So
+/// is a single column, which is better computed as a row: of vectors that are full.
 template <host_isa Isa, class A, class B, class C, class Epilogue>
 void row_major_gemm(const host_context& context, float alpha, const matrix_view<const A>& a,
                     const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                     const Epilogue& epilogue, const gemm_packs& packs) {
-    if (c.order() == layout::row_major) {
+    const bool column = c.columns() == 1 && c.leading_dimension() == 1;
+    const bool packed = packs.a != nullptr || packs.b != nullptr;
+    if (column && c.rows() > 1 && c.order() == layout::row_major && !packed) {
+        const matrix_view<C> row(c.data(), 1, c.rows());
+        blocked_gemm<Isa, true>(context, alpha, transposed(b), transposed(a), beta, row, epilogue,
+                                packs);
+    } else if (c.order() == layout::row_major) {
         blocked_gemm<Isa, false>(context, alpha, a, b, beta, c, epilogue, packs);
     } else {
         blocked_gemm<Isa, true>(context, alpha, transposed(b), transposed(a), beta, transposed(c),

@@ -3,40 +3,20 @@
 #pragma once
 
 #include <demi/host/detail/gemm_finish.hpp>
+#include <demi/host/detail/gemm_memory.hpp>
 #include <demi/host/detail/gemm_pack.hpp>
 #include <demi/host/detail/gemm_plan.hpp>
 #include <demi/host/detail/gemm_prefetch.hpp>
 #include <demi/host/detail/gemm_tile.hpp>
-#include <demi/host/host_buffer.hpp>
 #include <demi/host/host_context.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory_resource>
 #include <type_traits>
 
 namespace demi::inline DEMI_ABI {
 namespace detail {
-
-/// Uninitialised floats, aligned to cache lines. Throws `out_of_memory`.
-class gemm_workspace {
-public:
-    gemm_workspace(std::pmr::memory_resource& memory, std::size_t floats)
-        : memory_(memory),
-          bytes_(floats * sizeof(float)),
-          data_(static_cast<float*>(allocate_bytes(memory, bytes_, "gemm"))) {}
-    gemm_workspace(const gemm_workspace&) = delete;
-    gemm_workspace& operator=(const gemm_workspace&) = delete;
-    ~gemm_workspace() { memory_.deallocate(data_, bytes_, buffer_alignment); }
-
-    float* data() const { return data_; }
-
-private:
-    std::pmr::memory_resource& memory_;
-    std::size_t bytes_;
-    float* data_;
-};
 
 /// One product: computes its blocks, each independent of the others.
 template <host_isa Isa, class A, class B, class C, class Finish>
@@ -44,24 +24,30 @@ class gemm_run {
 public:
     gemm_run(const gemm_plan& plan, const gemm_operand<A>& a, const gemm_operand<B>& b, C* c,
              std::size_t c_stride, const Finish& finish)
-        : plan_(plan), a_(a), b_(b), c_(c), c_stride_(c_stride), finish_(finish) {}
+        : plan_(plan),
+          layout_(plan, a.packed == nullptr && !plan.rows_in_place, b.packed == nullptr),
+          a_(a),
+          b_(b),
+          c_(c),
+          c_stride_(c_stride),
+          finish_(finish) {}
 
     void run(const host_context& context) const {
-        const gemm_workspace memory(*context.memory, slices_size() + plan_.workers * worker_size());
-        float* const slices = memory.data();
-        float* const workers = slices + slices_size();
+        const gemm_workspace memory(*context.memory, layout_.size());
         const std::size_t pieces = plan_.blocks() * plan_.slices();
         std::atomic<std::size_t> next{0};
-        const auto work = [&](std::size_t worker) {
-            gemm_worker own = make_worker(workers + worker * worker_size());
-            for (std::size_t i = next++; i < pieces; i = next++) piece(i, slices, own);
+        const auto work = [&](std::size_t index) {
+            gemm_worker worker = layout_.worker(memory.data(), index);
+            for (std::size_t i = next++; i < pieces; i = next++) piece(i, memory.data(), worker);
         };
         if (plan_.workers == 1) {
             work(0);
         } else {
             context.executor->run(plan_.workers, work);
         }
-        if (plan_.slices() > 1) join_slices(slices, make_worker(workers).scratch);
+        if (plan_.slices() > 1) {
+            join_slices(memory.data(), layout_.worker(memory.data(), 0).scratch);
+        }
     }
 
 private:
@@ -69,59 +55,9 @@ private:
 
     static constexpr std::size_t group_rows = gemm_plan::group_rows;
 
-    panel_shape b_shape(std::size_t columns, std::size_t depth) const {
-        return {columns, depth, plan_.panel_columns};
-    }
-    static panel_shape a_shape(std::size_t rows, std::size_t depth) {
-        return {rows, depth, group_rows};
-    }
-    std::size_t group_size() const {
-        const std::size_t packed = a_shape(group_rows, plan_.block_depth).size();
-        const std::size_t copied = group_rows * copied_line_stride(plan_.block_depth);
-        return round_up(std::max(packed, copied), 16);
-    }
-    std::size_t a_size() const {
-        if (plan_.rows_in_place || a_.packed != nullptr) return 0;
-        return group_size() * (plan_.keeps_rows() ? plan_.groups() * plan_.depth_blocks() : 1);
-    }
-    std::size_t b_size() const {
-        if (b_.packed != nullptr) return 0;
-        return round_up(b_shape(plan_.block_columns, plan_.block_depth).size(), 16);
-    }
-    /// A line more than the columns, so that the rows do not fall into one set of the cache.
-    std::size_t sums_stride() const {
-        return (plan_.sums_in_result ? plan_.panel_columns : plan_.block_columns) + 16;
-    }
-    std::size_t sums_size() const { return plan_.kept_rows() * sums_stride(); }
-    std::size_t scratch_size() const {
-        return pack_scratch_size<Isa>(std::max(group_rows, plan_.block_columns));
-    }
-    std::size_t worker_size() const {
-        return a_size() + b_size() + round_up(sums_size(), 16) + round_up(scratch_size(), 16);
-    }
-    std::size_t piece_size() const { return plan_.block_rows * sums_stride(); }
-    std::size_t slices_size() const {
-        return plan_.slices() == 1 ? 0 : plan_.blocks() * plan_.slices() * piece_size();
-    }
-
     struct region {
         std::size_t row, rows, column, columns;
     };
-
-    /// The memory of one worker, and the first row of those that it has packed.
-    struct gemm_worker {
-        float* a;
-        float* b;
-        float* sums;
-        float* scratch;
-        std::size_t packed_row = static_cast<std::size_t>(-1);
-    };
-
-    gemm_worker make_worker(float* memory) const {
-        float* const b = memory + a_size();
-        float* const sums = b + b_size();
-        return {memory, b, sums, sums + round_up(sums_size(), 16)};
-    }
 
     /// Blocks beside each other follow each other: they need the same rows.
     region block(std::size_t index) const {
@@ -135,7 +71,7 @@ private:
     void piece(std::size_t index, float* slices, gemm_worker& worker) const {
         const bool sliced = plan_.slices() > 1;
         const bool keeps_all = sliced || plan_.kept_rows() > group_rows;
-        float* const sums = sliced ? slices + index * piece_size() : worker.sums;
+        float* const sums = sliced ? slices + layout_.slice(index) : worker.sums;
         const region where = block(index / plan_.slices());
         const std::size_t first = index % plan_.slices() * plan_.slice_depth;
         const std::size_t end = std::min(first + plan_.slice_depth, plan_.depth);
@@ -151,11 +87,11 @@ private:
                                   where.column, where.columns};
                 const gemm_rows rows =
                     get_rows(part, depth, steps, a, !rows_are_packed, worker.scratch);
-                if (plan_.keeps_rows()) a += group_size();
-                float* const group = keeps_all ? sums + done * sums_stride() : sums;
+                if (plan_.keeps_rows()) a += layout_.group_size();
+                float* const group = keeps_all ? sums + done * layout_.sums_stride() : sums;
                 multiply(steps, rows, columns, part, group, depth != first,
-                         upcoming(where, done, depth, end));
-                if (!columns.keeps_raw) columns.raw = nullptr;
+                         upcoming(where, done, depth, end, rows_are_packed));
+                if (!columns.keeps_raw) columns.raw_columns = 0;
                 if (!sliced && depth + steps == end) finish(group, part, worker.scratch);
             }
             depth += steps;
@@ -166,12 +102,12 @@ private:
     /// What is needed after the group of rows from `done` on: the next group, or else the next
     /// steps of the columns.
     memory_rectangle upcoming(const region& where, std::size_t done, std::size_t depth,
-                              std::size_t end) const {
+                              std::size_t end, bool rows_are_packed) const {
         constexpr std::size_t elements = elements_per_step<Isa>;
         const std::size_t steps = std::min(plan_.block_depth, end - depth);
         const std::size_t next_row = done + group_rows;
         if (next_row < where.rows) {
-            if (a_.packed != nullptr) return {};
+            if (a_.packed != nullptr || rows_are_packed) return {};
             const std::size_t count = std::min(group_rows, where.rows - next_row);
             return rectangle_of(a_, where.row + next_row, count, depth * elements,
                                 steps * elements);
@@ -185,7 +121,7 @@ private:
     gemm_rows get_rows(const region& where, std::size_t depth, std::size_t steps, float* memory,
                        bool pack, float* scratch) const {
         constexpr std::size_t word = sizeof(float);
-        const panel_shape shape = a_shape(where.rows, steps);
+        const panel_shape shape = layout_.rows_shape(where.rows, steps);
         const auto panel = [&](const float* from) {
             return gemm_rows{reinterpret_cast<const char*>(from), word, shape.width * word};
         };
@@ -208,25 +144,31 @@ private:
         return {reinterpret_cast<const char*>(memory), row, word};
     }
 
+    /// How many columns make up whole panels, or all of them when they make up whole vectors.
+    static std::size_t whole_columns(std::size_t columns, bool vectors) {
+        if (vectors && columns % tile::lanes == 0) return columns;
+        return columns / tile::columns * tile::columns;
+    }
+
     gemm_columns get_columns(const region& where, std::size_t depth, std::size_t steps,
                              float* memory, float* scratch) const {
-        const panel_shape shape = b_shape(where.columns, steps);
+        const panel_shape shape = layout_.columns_shape(where.columns, steps);
         if (b_.packed != nullptr) {
             return {shape, nullptr, b_.packed->at(where.column, depth, steps)};
         }
         if constexpr (std::is_same_v<B, float>) {
-            const bool packs_itself = b_.line_stride == 1 && where.rows >= tile::rows;
-            if (plan_.columns_in_place || packs_itself) {
-                const std::size_t whole = where.columns / shape.width;
-                const std::size_t rest = where.columns - whole * shape.width;
-                if (rest != 0) {
-                    pack_panels<Isa>(b_, where.column + whole * shape.width, depth,
-                                     {rest, steps, shape.width}, memory + whole * shape.stride(),
-                                     scratch);
+            const bool keeps_raw = plan_.columns_in_place;
+            if (keeps_raw || (b_.line_stride == 1 && where.rows >= tile::rows)) {
+                const std::size_t raw = whole_columns(where.columns, keeps_raw);
+                if (raw != where.columns) {
+                    pack_panels<Isa>(b_, where.column + raw, depth,
+                                     {where.columns - raw, steps, shape.width},
+                                     memory + raw / shape.width * shape.stride(), scratch);
                 }
                 return {shape,           memory,
                         memory,          b_.data + depth * b_.depth_stride + where.column,
-                        b_.depth_stride, plan_.columns_in_place};
+                        b_.depth_stride, raw,
+                        keeps_raw};
             }
         }
         pack_panels<Isa>(b_, where.column, depth, shape, memory, scratch);
@@ -279,11 +221,12 @@ private:
         const std::size_t column = panel * plan_.panel_columns;
         if constexpr (std::is_same_v<C, float>) {
             if (plan_.sums_in_result) {
-                if (column + plan_.panel_columns > where.columns) return {sums, sums_stride()};
+                if (column >= whole_columns(where.columns, true))
+                    return {sums, layout_.sums_stride()};
                 return {c_ + where.row * c_stride_ + where.column + column, c_stride_};
             }
         }
-        return {sums + column, sums_stride()};
+        return {sums + column, layout_.sums_stride()};
     }
 
     /// Asks for the place of the next sums.
@@ -298,8 +241,7 @@ private:
         region rest = where;
         if constexpr (std::is_same_v<C, float>) {
             if (plan_.sums_in_result) {
-                const std::size_t columns =
-                    where.columns / plan_.panel_columns * plan_.panel_columns;
+                const std::size_t columns = whole_columns(where.columns, true);
                 if (!finish_.changes_nothing()) {
                     const region whole{where.row, where.rows, where.column, columns};
                     store(c_ + where.row * c_stride_ + where.column, c_stride_, whole, scratch);
@@ -308,7 +250,7 @@ private:
                 rest.columns -= columns;
             }
         }
-        if (rest.columns != 0) store(sums, sums_stride(), rest, scratch);
+        if (rest.columns != 0) store(sums, layout_.sums_stride(), rest, scratch);
     }
 
     void store(float* sums, std::size_t stride, const region& where, float* scratch) const {
@@ -323,14 +265,15 @@ private:
     void join_slices(float* slices, float* scratch) const {
         for (std::size_t i = 0; i < plan_.blocks(); ++i) {
             const region where = block(i);
-            float* const sums = slices + i * plan_.slices() * piece_size();
+            float* const sums = slices + layout_.slice(i * plan_.slices());
             for (std::size_t slice = 1; slice < plan_.slices(); ++slice) {
-                const float* const more = sums + slice * piece_size();
+                const float* const more = sums + layout_.slice(slice);
                 for (std::size_t row = 0; row < where.rows; ++row) {
-                    add_row(sums + row * sums_stride(), more + row * sums_stride(), where.columns);
+                    add_row(sums + row * layout_.sums_stride(), more + row * layout_.sums_stride(),
+                            where.columns);
                 }
             }
-            store(sums, sums_stride(), where, scratch);
+            store(sums, layout_.sums_stride(), where, scratch);
         }
     }
 
@@ -339,6 +282,7 @@ private:
     }
 
     const gemm_plan& plan_;
+    const gemm_memory_layout<Isa> layout_;
     const gemm_operand<A>& a_;
     const gemm_operand<B>& b_;
     C* c_;

@@ -41,13 +41,12 @@ struct gemm_columns {
     panel_shape shape;
     float* own;                  ///< panels in the worker's memory
     const float* packed;         ///< panels, `own` or the caller's
-    const float* raw = nullptr;  ///< whole panels are here at first, if not null
+    const float* raw = nullptr;  ///< the columns where they are given
     std::size_t raw_step = 0;
-    bool keeps_raw = false;  ///< whether they are read there always, or packed at first
+    std::size_t raw_columns = 0;  ///< how many of them are not packed
+    bool keeps_raw = false;       ///< or else the first tile packs them
 
-    bool is_raw(std::size_t panel) const {
-        return raw != nullptr && shape.lines_of(panel) == shape.width;
-    }
+    bool is_raw(std::size_t panel) const { return panel * shape.width < raw_columns; }
 };
 
 /// All lines of an operand, packed: panels for `block_depth` steps of the sums after the other.

@@ -56,9 +56,11 @@ struct gemm_plan {
     static constexpr std::size_t group_rows = 48;
     /// Floats of columns in place that stay in the second level while all rows pass by.
     static constexpr std::size_t most_in_place = std::size_t{64} * 1024;
-    /// Steps at a time of columns in place under few rows: few streams for the processor to
-    /// foresee.
+    /// Columns that one row of tiles reads only once: few long streams for the processor to foresee
+    /// where the columns lie beside each other.
+    static constexpr std::size_t streamed_columns = 512;
     static constexpr std::size_t streamed_depth = 16;
+    static constexpr std::size_t streamed_line_depth = 256;
     /// Multiply-adds that are worth a second thread.
     static constexpr std::size_t work_per_thread = std::size_t{1} << 18;
     /// A result of so few elements is not worth a block per thread; its sums are sliced instead.
@@ -131,16 +133,19 @@ gemm_plan plan_gemm(const gemm_problem& problem) {
     plan.slice_depth = depth_of_slices(plan.rows, plan.columns, plan.depth);
     plan.block_depth = depth_of_blocks(plan.depth);
     plan.sums_in_result = problem.sums_in_result && plan.slices() == 1;
-    const bool read_once = plan.rows <= tile::rows;
+    const bool read_once = plan.rows <= tile::rows && !problem.a.packed && !problem.b.packed;
     plan.rows_in_place = rows_in_place(problem.a, plan.block_depth);
     plan.columns_in_place = columns_in_place(problem.b, read_once, plan.block_depth);
-    if (plan.columns_in_place && read_once && !problem.a.packed) {
-        plan.block_depth = gemm_plan::streamed_depth;
+    const bool streams = read_once && problem.b.adjacent;
+    if (read_once) {
+        plan.block_depth = std::min(
+            plan.block_depth, streams ? gemm_plan::streamed_depth : gemm_plan::streamed_line_depth);
     }
     plan.panel_columns = tile::columns;
     const std::size_t most_rows = gemm_plan::most_row_steps / std::max<std::size_t>(plan.depth, 1);
     std::size_t down = divide_up(plan.rows, std::max(most_rows, gemm_plan::group_rows));
-    std::size_t across = divide_up(plan.columns, gemm_plan::most_columns);
+    std::size_t across =
+        divide_up(plan.columns, streams ? gemm_plan::streamed_columns : gemm_plan::most_columns);
     const std::size_t row_unit = problem.a.packed ? gemm_plan::group_rows : tile::rows;
     for (;;) {
         plan.block_rows = round_up(divide_up(plan.rows, down), row_unit);
