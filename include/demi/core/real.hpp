@@ -17,13 +17,38 @@ namespace demi::inline DEMI_ABI {
 template <class T>
 concept scalar_real = std::same_as<T, float> || std::same_as<T, double>;
 
+namespace detail {
+
+// A compiler makes no vectors of a loop with a call that may set `errno`, as that of the built-in
+// square root may. Each one has its own way to say that it must not, and nothing of that reaches
+// the program's own calls.
+#if defined(__clang__) && defined(__GLIBC__) && !defined(__CUDACC__)
+namespace c_library {
+extern "C" [[gnu::const]] float sqrtf(float) noexcept;
+extern "C" [[gnu::const]] double sqrt(double) noexcept;
+}  // namespace c_library
+inline float root(float value) { return c_library::sqrtf(value); }
+inline double root(double value) { return c_library::sqrt(value); }
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+inline float root(float value) {
+    float (*function)(float) __attribute__((const)) = &__builtin_sqrtf;
+    return function(value);
+}
+inline double root(double value) {
+    double (*function)(double) __attribute__((const)) = &__builtin_sqrt;
+    return function(value);
+}
+#else
+DEMI_HD inline float root(float value) { return __builtin_sqrtf(value); }
+DEMI_HD inline double root(double value) { return __builtin_sqrt(value); }
+#endif
+
+}  // namespace detail
+
+/// The square root. It may leave `errno` alone, so that loops which call it become vectors.
 template <scalar_real Real>
 DEMI_HD inline Real sqrt(Real value) {
-    if constexpr (std::same_as<Real, float>) {
-        return __builtin_sqrtf(value);
-    } else {
-        return __builtin_sqrt(value);
-    }
+    return detail::root(value);
 }
 
 template <scalar_real Real>
