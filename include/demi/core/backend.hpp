@@ -130,6 +130,12 @@ concept backend = std::copyable<B> &&
 ///    `void inspect(value_type&, element_position, Real...)`: when the first says so of the value
 ///    of one block, the second sees each of its elements with its place. That keeps rare questions,
 ///    such as where the first NaN is, out of the fast path.
+/// 7. Optional: `quick`, a type of another reducer with the same `value_type`, and
+///    `bool confirms(const value_type&)`. A backend may then reduce a block with `quick{}`, at most
+///    16 elements per lane, and keep its value if `confirms` says so; if not, it reduces the block
+///    as before. That is for sums in a number type of which most blocks, but not all, need no more.
+///    `quick` also has `join(partial<Real>&, const partial<Real>&)`, which adds up lanes, and may
+///    be given packs of elements as they are stored, two in each lane.
 template <class R, class Real>
 concept lane_reducer = std::default_initializable<typename R::value_type> &&
     requires(const R& reducer, typename R::template partial<Real>& partial, Real value,

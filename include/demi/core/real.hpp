@@ -77,14 +77,15 @@ DEMI_HD constexpr Real select(bool condition, Real if_true, std::type_identity_t
     return condition ? if_true : if_false;
 }
 
-/// What goes with a number type: `wide`, for sums that must not overflow, and `bits`, for tests
-/// that hold under fast-math flags.
+/// What goes with a number type: `wide`, for sums that must not overflow, `narrow`, for short ones,
+/// and `bits`, for tests that hold under fast-math flags.
 template <class Real>
 struct real_traits;
 
 template <>
 struct real_traits<float> {
     using wide = double;
+    using narrow = float;
     using bits = std::uint32_t;
     static constexpr std::uint64_t infinity_bits = 0x7f800000;
 };
@@ -92,6 +93,7 @@ struct real_traits<float> {
 template <>
 struct real_traits<double> {
     using wide = double;
+    using narrow = double;
     using bits = std::uint64_t;
     static constexpr std::uint64_t infinity_bits = 0x7ff0000000000000;
 };
@@ -115,7 +117,13 @@ DEMI_HD constexpr std::uint64_t max(std::uint64_t left, std::uint64_t right) {
     return left > right ? left : right;
 }
 
-/// Sums the lanes of a wide value in a fixed order.
+/// Adds the square of a value to a narrow sum.
+template <scalar_real Real>
+DEMI_HD constexpr void add_square(Real& sum, std::type_identity_t<Real> value) {
+    sum += value * value;
+}
+
+/// Sums the lanes of a wide or narrow value in a fixed order.
 DEMI_HD constexpr double sum_lanes(double value) { return value; }
 
 /// The largest of the lanes.

@@ -40,10 +40,86 @@ DEMI_HOST_KERNEL void accumulate_pairs(const Reducer& reducer, Partial& even, Pa
     }
 }
 
+/// Independent quick partials of a block, and the packs that each of them takes.
+inline constexpr std::size_t quick_chains = 8;
+inline constexpr std::size_t quick_steps = 16;
+
+/// `Count` partials, as a tree: compilers keep an array of them in memory.
+template <class Partial, std::size_t Count>
+struct partial_tree {
+    partial_tree<Partial, Count / 2> left, right;
+
+    template <std::size_t Step, class Quick, class... Windows>
+    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, const Windows&... windows) {
+        left.template accumulate<Step>(quick, i, windows...);
+        right.template accumulate<Step>(quick, i + Count / 2 * Step, windows...);
+    }
+    template <class Quick>
+    DEMI_HOST_KERNEL Partial& join(const Quick& quick) {
+        Partial& joined = left.join(quick);
+        quick.join(joined, right.join(quick));
+        return joined;
+    }
+    DEMI_HOST_KERNEL Partial& first() { return left.first(); }
+};
+
+template <class Partial>
+struct partial_tree<Partial, 1> {
+    Partial partial{};
+
+    template <std::size_t, class Quick, class... Windows>
+    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, const Windows&... windows) {
+        quick.accumulate(partial, windows.load(i)...);
+    }
+    template <class Quick>
+    DEMI_HOST_KERNEL Partial& join(const Quick&) {
+        return partial;
+    }
+    DEMI_HOST_KERNEL Partial& first() { return partial; }
+};
+
+/// Takes the first `count` numbers of the windows, a multiple of a pack, into one value.
+template <class Pack, class Quick, class... Windows>
+DEMI_HOST_KERNEL typename Quick::value_type reduce_quick_block(const Quick& quick,
+                                                               std::size_t count,
+                                                               const Windows&... windows) {
+    constexpr std::size_t step = pack_traits<Pack>::count;
+    partial_tree<typename Quick::template partial<Pack>, quick_chains> partials;
+    std::size_t i = 0;
+    for (; i + quick_chains * step <= count; i += quick_chains * step) {
+        partials.template accumulate<step>(quick, i, windows...);
+    }
+    for (; i < count; i += step) quick.accumulate(partials.first(), windows.load(i)...);
+    return quick.finish(partials.join(quick));
+}
+
+/// The packs for the quick reduction of a reducer that has one: pairs of 16-bit numbers if it takes
+/// them, else packs of floats.
+template <class Reducer, host_isa Isa, class First, class... Rest>
+constexpr auto choose_quick_pack() {
+    using element = std::remove_const_t<typename First::element_type>;
+    if constexpr (!requires { typename Reducer::quick; } || sizeof...(Rest) != 0 ||
+                  std::same_as<element, double>) {
+        return std::type_identity<void>{};
+    } else if constexpr (same_format<element, bfloat16> && has_pairs<bfloat16, Isa>) {
+        return std::type_identity<pair_lanes<bfloat16, Isa>>{};
+    } else if constexpr (same_format<element, float16> && has_pairs<float16, Isa>) {
+        return std::type_identity<pair_lanes<float16, Isa>>{};
+    } else {
+        return std::type_identity<lanes<lane_count<Isa>>>{};
+    }
+}
+
 /// The reduction of one chunk of one tensor.
 template <class Reducer, class... Operands>
 struct reduce_piece {
     using value_type = typename Reducer::value_type;
+
+    static constexpr bool takes_dot_products =
+        (same_format<std::remove_const_t<typename Operands::element_type>, bfloat16> && ...) &&
+        requires {
+        typename Reducer::quick;
+    };
 
     host_isa isa;
     const Reducer& reducer;
@@ -64,11 +140,19 @@ private:
         constexpr bool takes_packs =
             std::same_as<scalar, float> && accumulates_packs<Reducer, packs, Operands...>;
         using pack = std::conditional_t<takes_packs, packs, scalar>;
+        using quick_pack = typename decltype(choose_quick_pack<Reducer, Isa, Operands...>())::type;
+        std::size_t begin = piece.begin;
+        if constexpr (!std::same_as<quick_pack, void>) {
+            begin = reduce_quickly<quick_pack, pack, Operands...>();
+        }
         // Whole pairs of packs, then the rest one by one, so that nothing is counted twice.
-        const std::size_t rest = (piece.end - piece.begin) % (2 * pack_traits<pack>::count);
-        result = reduce_pairs<pack>(
-            piece.end - rest,
-            operand_window<pack, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
+        const std::size_t rest = (piece.end - begin) % (2 * pack_traits<pack>::count);
+        if (begin + rest != piece.end) {
+            const value_type most = reduce_pairs<pack>(
+                begin, piece.end - rest,
+                operand_window<pack, Operands>(isa, std::get<Index>(operands), piece.tensor)...);
+            result = reducer.combine(result, most);
+        }
         if (rest != 0) {
             const value_type last = reduce_scalars<scalar>(
                 piece.end - rest,
@@ -83,10 +167,41 @@ private:
         }
     }
 
+    /// Reduces as many whole blocks as there are and returns their end. A block whose value is not
+    /// confirmed is reduced again.
+    template <class QuickPack, class Pack, class Operand>
+    DEMI_HOST_KERNEL std::size_t reduce_quickly() const {
+        using window = operand_window<QuickPack, Operand>;
+        constexpr std::size_t unit = 2 * pack_traits<Pack>::count;
+        constexpr std::size_t full = quick_chains * quick_steps * pack_traits<QuickPack>::count;
+        constexpr std::size_t most =
+            window::direct || full < block_elements ? full : block_elements;
+        const Operand& operand = std::get<0>(operands);
+        const typename Reducer::quick quick{};
+        window numbers(isa, operand, piece.tensor);
+        value_type total{};
+        std::size_t i = piece.begin;
+        while (piece.end - i >= unit) {
+            const std::size_t rest = (piece.end - i) / unit * unit;
+            const std::size_t count = rest < most ? rest : most;
+            numbers.open(i, count);
+            value_type value = reduce_quick_block<QuickPack>(quick, count, numbers);
+            if (!reducer.confirms(value)) {
+                value = reduce_pairs<Pack>(
+                    i, i + count, operand_window<Pack, Operand>(isa, operand, piece.tensor));
+            }
+            total = reducer.combine(total, value);
+            i += count;
+        }
+        result = total;
+        return i;
+    }
+
     template <class Pack, class... Windows>
-    DEMI_HOST_KERNEL value_type reduce_pairs(std::size_t end, Windows&&... windows) const {
+    DEMI_HOST_KERNEL value_type reduce_pairs(std::size_t begin, std::size_t end,
+                                             Windows&&... windows) const {
         typename Reducer::template partial<Pack> even{}, odd{};
-        for (std::size_t i = piece.begin; i < end; i += block_elements) {
+        for (std::size_t i = begin; i < end; i += block_elements) {
             const std::size_t count = end - i < block_elements ? end - i : block_elements;
             (windows.open(i, count), ...);
             accumulate_pairs<Pack>(reducer, even, odd, count, windows...);

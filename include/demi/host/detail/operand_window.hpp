@@ -60,6 +60,8 @@ class operand_window {
     static constexpr std::size_t capacity = memory::direct ? pack_count : block_elements;
 
 public:
+    static constexpr bool direct = memory::direct;
+
     operand_window(host_isa isa, const Operand& operand, std::size_t tensor)
         : memory_(operand.tensors[tensor].data()),
           tensor_(tensor),
