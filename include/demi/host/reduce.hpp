@@ -28,15 +28,15 @@ concept accumulates_packs = requires(const Reducer& reducer,
     { reducer.finish(partial) } -> std::same_as<typename Reducer::value_type>;
 };
 
-/// Takes the first `count` numbers of the windows, a multiple of two packs, into two partials:
+/// Takes the first `count` numbers of the operands, a multiple of two packs, into two partials:
 /// twice the additions under way at a time.
-template <class Pack, class Reducer, class Partial, class... Windows>
+template <class Pack, class Reducer, class Partial, class... Numbers>
 DEMI_HOST_KERNEL void accumulate_pairs(const Reducer& reducer, Partial& even, Partial& odd,
-                                       std::size_t count, const Windows&... windows) {
+                                       std::size_t count, Numbers... numbers) {
     constexpr std::size_t step = pack_traits<Pack>::count;
     for (std::size_t i = 0; i < count; i += 2 * step) {
-        reducer.accumulate(even, windows.load(i)...);
-        reducer.accumulate(odd, windows.load(i + step)...);
+        reducer.accumulate(even, numbers.load(i)...);
+        reducer.accumulate(odd, numbers.load(i + step)...);
     }
 }
 
@@ -49,10 +49,10 @@ template <class Partial, std::size_t Count>
 struct partial_tree {
     partial_tree<Partial, Count / 2> left, right;
 
-    template <std::size_t Step, class Quick, class... Windows>
-    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, const Windows&... windows) {
-        left.template accumulate<Step>(quick, i, windows...);
-        right.template accumulate<Step>(quick, i + Count / 2 * Step, windows...);
+    template <std::size_t Step, class Quick, class Numbers>
+    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, Numbers numbers) {
+        left.template accumulate<Step>(quick, i, numbers);
+        right.template accumulate<Step>(quick, i + Count / 2 * Step, numbers);
     }
     template <class Quick>
     DEMI_HOST_KERNEL Partial& join(const Quick& quick) {
@@ -67,9 +67,9 @@ template <class Partial>
 struct partial_tree<Partial, 1> {
     Partial partial{};
 
-    template <std::size_t, class Quick, class... Windows>
-    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, const Windows&... windows) {
-        quick.accumulate(partial, windows.load(i)...);
+    template <std::size_t, class Quick, class Numbers>
+    DEMI_HOST_KERNEL void accumulate(const Quick& quick, std::size_t i, Numbers numbers) {
+        quick.accumulate(partial, numbers.load(i));
     }
     template <class Quick>
     DEMI_HOST_KERNEL Partial& join(const Quick&) {
@@ -78,18 +78,17 @@ struct partial_tree<Partial, 1> {
     DEMI_HOST_KERNEL Partial& first() { return partial; }
 };
 
-/// Takes the first `count` numbers of the windows, a multiple of a pack, into one value.
-template <class Pack, class Quick, class... Windows>
+/// Takes the first `count` numbers of an operand, a multiple of a pack, into one value.
+template <class Pack, class Quick, class Numbers>
 DEMI_HOST_KERNEL typename Quick::value_type reduce_quick_block(const Quick& quick,
-                                                               std::size_t count,
-                                                               const Windows&... windows) {
+                                                               std::size_t count, Numbers numbers) {
     constexpr std::size_t step = pack_traits<Pack>::count;
     partial_tree<typename Quick::template partial<Pack>, quick_chains> partials;
     std::size_t i = 0;
     for (; i + quick_chains * step <= count; i += quick_chains * step) {
-        partials.template accumulate<step>(quick, i, windows...);
+        partials.template accumulate<step>(quick, i, numbers);
     }
-    for (; i < count; i += step) quick.accumulate(partials.first(), windows.load(i)...);
+    for (; i < count; i += step) quick.accumulate(partials.first(), numbers.load(i));
     return quick.finish(partials.join(quick));
 }
 
@@ -184,8 +183,7 @@ private:
         while (piece.end - i >= unit) {
             const std::size_t rest = (piece.end - i) / unit * unit;
             const std::size_t count = rest < most ? rest : most;
-            numbers.open(i, count);
-            value_type value = reduce_quick_block<QuickPack>(quick, count, numbers);
+            value_type value = reduce_quick_block<QuickPack>(quick, count, numbers.open(i, count));
             if (!reducer.confirms(value)) {
                 value = reduce_pairs<Pack>(
                     i, i + count, operand_window<Pack, Operand>(isa, operand, piece.tensor));
@@ -203,8 +201,7 @@ private:
         typename Reducer::template partial<Pack> even{}, odd{};
         for (std::size_t i = begin; i < end; i += block_elements) {
             const std::size_t count = end - i < block_elements ? end - i : block_elements;
-            (windows.open(i, count), ...);
-            accumulate_pairs<Pack>(reducer, even, odd, count, windows...);
+            accumulate_pairs<Pack>(reducer, even, odd, count, windows.open(i, count)...);
         }
         return reducer.combine(reducer.finish(even), reducer.finish(odd));
     }
@@ -213,9 +210,14 @@ private:
     DEMI_HOST_KERNEL value_type reduce_scalars(std::size_t begin, Windows&&... windows) const {
         typename Reducer::template partial<Scalar> partial{};
         const std::size_t count = piece.end - begin;
-        (windows.open(begin, count), ...);
-        for (std::size_t i = 0; i < count; ++i) reducer.accumulate(partial, windows.load(i)...);
+        accumulate_scalars(partial, count, windows.open(begin, count)...);
         return reducer.finish(partial);
+    }
+
+    template <class Partial, class... Numbers>
+    DEMI_HOST_KERNEL void accumulate_scalars(Partial& partial, std::size_t count,
+                                             Numbers... numbers) const {
+        for (std::size_t i = 0; i < count; ++i) reducer.accumulate(partial, numbers.load(i)...);
     }
 
     template <class Scalar, class... Windows>
@@ -223,10 +225,14 @@ private:
         for (std::size_t i = piece.begin; i < piece.end; i += block_elements) {
             const std::size_t rest = piece.end - i;
             const std::size_t count = rest < block_elements ? rest : block_elements;
-            (windows.open(i, count), ...);
-            for (std::size_t j = 0; j < count; ++j) {
-                reducer.inspect(result, element_position{piece.tensor, i + j}, windows.load(j)...);
-            }
+            inspect_block(i, count, windows.open(i, count)...);
+        }
+    }
+
+    template <class... Numbers>
+    void inspect_block(std::size_t begin, std::size_t count, Numbers... numbers) const {
+        for (std::size_t i = 0; i < count; ++i) {
+            reducer.inspect(result, element_position{piece.tensor, begin + i}, numbers.load(i)...);
         }
     }
 };
