@@ -6,6 +6,7 @@
 #include <demi/cuda/context.hpp>
 #include <demi/cuda/formats.hpp>
 #include <demi/cuda/gemm.cuh>
+#include <demi/cuda/matrix_cast.cuh>
 #include <demi/cuda/reduce.cuh>
 #include <demi/cuda/transform.cuh>
 
@@ -139,6 +140,14 @@ public:
     void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
               matrix_view<C> c, const Epilogue& epilogue) const {
         detail::cuda_gemm(*context_, alpha, a, b, beta, c, epilogue);
+    }
+
+    /// See kernels/matrix_cast.hpp.
+    template <class From, class To, class Rounding>
+    void cast_matrix(const matrix_view<const From>& from, const matrix_view<To>& to,
+                     Rounding rounding) const {
+        detail::cuda_cast_matrix(*context_, from, to,
+                                 detail::rounded_element<To, Rounding>{rounding});
     }
 
 private:

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/// What the kernels that convert matrices have in common: lines of elements, and what becomes of
+/// one.
+#pragma once
+
+#include <demi/core/matrix_view.hpp>
+#include <demi/cuda/convert.cuh>
+#include <demi/cuda/detail/pass_operand.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace demi::inline DEMI_ABI::detail {
+
+/// Contiguous elements, again and again: the rows of a matrix, or its columns.
+template <class T>
+struct matrix_lines {
+    T* first = nullptr;
+    std::uint64_t pitch = 0;
+
+    __host__ __device__ T* at(std::uint64_t line, std::uint64_t position) const {
+        return first + line * pitch + position;
+    }
+
+    /// Whether every line stands at a multiple of so many bytes.
+    bool stands_at(std::size_t bytes) const {
+        return reinterpret_cast<std::uintptr_t>(first) % bytes == 0 &&
+               pitch * sizeof(T) % bytes == 0;
+    }
+};
+
+template <class T>
+matrix_lines<T> lines_of(const matrix_view<T>& matrix) {
+    return {matrix.data(), matrix.leading_dimension()};
+}
+
+/// Rounds one value to the format of the target. A conversion of a matrix calls `begin` on every
+/// thread of a block, then the result for each element, then `end` on that, on every thread.
+template <class To, class Rounding>
+struct rounded_element {
+    Rounding rounding;
+
+    struct worker {
+        tensor_rounding<Rounding> rounding;
+
+        template <class From>
+        __device__ To operator()(const From& value, std::uint64_t index) {
+            return device_convert<To>(value, rounding.at(index));
+        }
+        __device__ void end() {}
+    };
+
+    __device__ worker begin() const { return {tensor_rounding<Rounding>(rounding, 0)}; }
+};
+
+template <class Pass>
+__global__ void __launch_bounds__(pass_threads) matrix_kernel(const __grid_constant__ Pass pass) {
+    pass.run();
+}
+
+}  // namespace demi::inline DEMI_ABI::detail
