@@ -60,10 +60,23 @@ __device__ std::uint8_t float8_bits_of(float value) {
     }
     return static_cast<std::uint8_t>(pair);
 }
+
+template <class Format>
+__device__ float float_of_float8(std::uint8_t bits) {
+    std::uint32_t pair;
+    if constexpr (Format::has_infinity) {
+        asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(pair) : "h"(std::uint16_t{bits}));
+    } else {
+        asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(pair) : "h"(std::uint16_t{bits}));
+    }
+    return float_of_float16(static_cast<std::uint16_t>(pair));
+}
 #else
 inline constexpr bool has_float8_instructions = false;
 template <class Format>
 __device__ std::uint8_t float8_bits_of(float value);
+template <class Format>
+__device__ float float_of_float8(std::uint8_t bits);
 #endif
 
 /// What saturation gave, or what is beyond the largest value where that is wanted. The limit is
@@ -104,10 +117,14 @@ __device__ std::remove_cv_t<To> device_convert(const From& value, Rounding round
         }
     } else if constexpr (is_binary16<From> && is_binary32<To>) {
         if (!is_nan(value)) {
-            return __builtin_bit_cast(
-                std::remove_cv_t<To>,
-                limit_infinity<target>(
-                    __builtin_bit_cast(std::uint32_t, detail::float_of_float16(bits)), mode));
+            const float number = detail::float_of_float16(bits);
+            return from_bits<To>(limit_infinity<target>(to_bits(number), mode));
+        }
+    } else if constexpr (detail::has_float8_instructions && sizeof(From) == 1 && is_binary32<To>) {
+        if (!is_nan(value)) {
+            using source = typename format_traits<std::remove_cv_t<From>>::layout;
+            const float number = detail::float_of_float8<source>(bits);
+            return from_bits<To>(limit_infinity<target>(to_bits(number), mode));
         }
     } else if constexpr (narrows && is_brain16<To>) {
         if (!is_nan(value)) {

@@ -6,18 +6,11 @@
 #include <demi/cuda/detail/tile_cast.cuh>
 #include <demi/cuda/launch.cuh>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
 namespace demi::inline DEMI_ABI::detail {
-
-template <class Pass>
-void launch_matrix_pass(cuda_context& context, std::string_view name, const Pass& pass,
-                        std::uint64_t work) {
-    const auto kernel = matrix_kernel<Pass>;
-    const unsigned blocks = resident_blocks(kernel, pass_threads, work, context.device());
-    launch(name, kernel, {blocks, pass_threads}, context.stream(), pass);
-}
 
 /// The lines of a matrix along its own layout.
 struct line_counts {
@@ -41,7 +34,10 @@ void cast_lines(cuda_context& context, matrix_lines<const From> source, matrix_l
     }
     const line_cast<From, To, Element> pass{source, target, counts.lines, counts.length, element};
     constexpr std::uint64_t warps = pass_threads / pass.warp;
-    launch_matrix_pass(context, "cast", pass, (pass.pieces() + warps - 1) / warps);
+    const auto kernel = matrix_kernel<line_cast<From, To, Element>>;
+    const unsigned blocks = resident_blocks(kernel, pass_threads,
+                                            (pass.pieces() + warps - 1) / warps, context.device());
+    launch("cast", kernel, {blocks, pass_threads}, context.stream(), pass);
 }
 
 /// Converts across lines: each line of the target has one element of every line of the source.
@@ -62,7 +58,10 @@ void cast_tiles(cuda_context& context, matrix_lines<const From> source, matrix_l
                          target.stands_at(sizeof(typename pass_type::word)),
                          element,
                          copy};
-    launch_matrix_pass(context, "cast", pass, pass.tiles());
+    // A block for every tile, up to what a grid can have.
+    const dim3 blocks(static_cast<unsigned>(std::min<std::uint64_t>(pass.columns(), 0x7fffffff)),
+                      static_cast<unsigned>(std::min<std::uint64_t>(pass.rows(), 0xffff)));
+    launch("cast", matrix_kernel<pass_type>, {blocks, pass_threads}, context.stream(), pass);
 }
 
 /// See kernels/matrix_cast.hpp. One launch; no synchronisation; nothing beyond the matrices is read

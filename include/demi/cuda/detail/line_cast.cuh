@@ -72,8 +72,7 @@ private:
 #pragma unroll
         for (unsigned i = 0; i < groups_in_flight; ++i) {
             const unsigned at = lane + i * warp;
-            if (at < groups)
-                held[i] = *reinterpret_cast<const source_group*>(from + begin + at * group);
+            if (at < groups) held[i] = load_group<source_group>(from + begin + at * group);
         }
 #pragma unroll
         for (unsigned i = 0; i < groups_in_flight; ++i) {
@@ -85,7 +84,7 @@ private:
             for (unsigned j = 0; j < group; ++j) {
                 result.values[j] = worker(held[i].values[j], line * length + position + j);
             }
-            *reinterpret_cast<target_group*>(to + position) = result;
+            store_group(to + position, result);
         }
 
         const unsigned before = piece == 0 ? static_cast<unsigned>(first_group) : 0u;

@@ -34,6 +34,42 @@ matrix_lines<T> lines_of(const matrix_view<T>& matrix) {
     return {matrix.data(), matrix.leading_dimension()};
 }
 
+template <std::size_t Bytes>
+struct machine_word;
+template <>
+struct machine_word<1> {
+    using type = std::uint8_t;
+};
+template <>
+struct machine_word<2> {
+    using type = std::uint16_t;
+};
+template <>
+struct machine_word<4> {
+    using type = std::uint32_t;
+};
+template <>
+struct machine_word<8> {
+    using type = uint2;
+};
+template <>
+struct machine_word<16> {
+    using type = uint4;
+};
+
+/// Loads a group in one access; the compiler makes several of some structs.
+template <class Group>
+__device__ Group load_group(const void* memory) {
+    using word = typename machine_word<sizeof(Group)>::type;
+    return __builtin_bit_cast(Group, *static_cast<const word*>(memory));
+}
+
+template <class Group>
+__device__ void store_group(void* memory, const Group& group) {
+    using word = typename machine_word<sizeof(Group)>::type;
+    __stwb(static_cast<word*>(memory), __builtin_bit_cast(word, group));
+}
+
 /// Rounds one value to the format of the target. A conversion of a matrix calls `begin` on every
 /// thread of a block, then the result for each element, then `end` on that, on every thread.
 template <class To, class Rounding>

@@ -49,27 +49,29 @@ struct tile_cast {
     Element element;
     Copy copy{};
 
-    __host__ __device__ std::uint64_t tiles_along() const {
+    /// Tiles along the lines of the source.
+    __host__ __device__ std::uint64_t columns() const {
         return (positions + shape::positions - 1) / shape::positions;
     }
-    __host__ __device__ std::uint64_t tiles() const {
-        return tiles_along() * ((source_lines + shape::source_lines - 1) / shape::source_lines);
+    /// Tiles across them.
+    __host__ __device__ std::uint64_t rows() const {
+        return (source_lines + shape::source_lines - 1) / shape::source_lines;
     }
 
     __device__ void run() const {
         __shared__ word memory[shape::positions * shape::lanes];
         auto worker = element.begin();
-        for (std::uint64_t tile = blockIdx.x; tile < tiles(); tile += gridDim.x) {
-            const std::uint64_t row = tile / tiles_along();
-            const std::uint64_t line = row * shape::source_lines;
-            const std::uint64_t position = (tile - row * tiles_along()) * shape::positions;
-            __syncthreads();
-            for (unsigned i = threadIdx.x / shape::lanes; i < shape::lanes; i += warps) {
-                read_words(worker, memory, line, position, i);
-            }
-            __syncthreads();
-            for (unsigned i = threadIdx.x / shape::lanes; i < shape::positions; i += warps) {
-                write_line(memory, line, position, i);
+        for (std::uint64_t row = blockIdx.y; row < rows(); row += gridDim.y) {
+            for (std::uint64_t column = blockIdx.x; column < columns(); column += gridDim.x) {
+                const corner at{row * shape::source_lines, column * shape::positions};
+                const bool whole = reads_groups && writes_words &&
+                                   at.line + shape::source_lines <= source_lines &&
+                                   at.position + shape::positions <= positions;
+                if (whole) {
+                    convert_tile<true>(worker, memory, at);
+                } else {
+                    convert_tile<false>(worker, memory, at);
+                }
             }
         }
         worker.end();
@@ -79,103 +81,123 @@ private:
     static constexpr unsigned along = shape::along;
     static constexpr unsigned across = shape::across;
     using source_group = element_group<From, along>;
+    using target_group = element_group<To, along>;
     using word_elements = element_group<To, across>;
+
+    /// The first line and position of a tile.
+    struct corner {
+        std::uint64_t line;
+        std::uint64_t position;
+    };
+
+    /// `Whole`: nothing of the tile lies beyond the matrix, and all accesses are wide.
+    template <bool Whole, class Worker>
+    __device__ void convert_tile(Worker& worker, word* memory, const corner& at) const {
+        const unsigned warp = threadIdx.x / shape::lanes;
+        __syncthreads();
+#pragma unroll
+        for (unsigned i = 0; i < shape::lanes; i += warps) {
+            read_words<Whole>(worker, memory, at, i + warp);
+        }
+        __syncthreads();
+#pragma unroll
+        for (unsigned i = 0; i < shape::positions; i += warps) {
+            write_line<Whole>(memory, at, i + warp);
+        }
+    }
 
     /// The place of word `column` of row `row`: another bank for each of the words that a warp
     /// writes at once, which is one of every `along` rows, and for those that it reads at once.
-    __device__ static unsigned place_of(unsigned row, unsigned column, bool in_groups) {
-        const unsigned turn = in_groups ? row / along : row % shape::lanes;
+    template <bool Whole>
+    __device__ unsigned place_of(unsigned row, unsigned column) const {
+        const unsigned turn = Whole || reads_groups ? row / along : row % shape::lanes;
         return row * shape::lanes + (column ^ turn);
     }
 
     /// The place in a tile of what a lane reads as its element `i`.
-    __device__ unsigned position_of(unsigned lane, unsigned i) const {
-        return reads_groups ? lane * along + i : lane + i * shape::lanes;
+    template <bool Whole>
+    __device__ unsigned position_of(unsigned i) const {
+        const unsigned lane = threadIdx.x % shape::lanes;
+        return Whole || reads_groups ? lane * along + i : lane + i * shape::lanes;
     }
 
-    __device__ source_group read_group(std::uint64_t line, std::uint64_t position) const {
-        const unsigned lane = threadIdx.x % shape::lanes;
+    /// Whether all that a lane reads of a line can be had in one access.
+    template <bool Whole>
+    __device__ bool takes_group(const corner& at) const {
+        return Whole || (reads_groups && at.position + position_of<Whole>(along) <= positions);
+    }
+
+    template <bool Whole>
+    __device__ source_group read_group(const corner& at, std::uint64_t line) const {
         source_group group{};
-        if (line >= source_lines) return group;
-        if (reads_groups && position + (lane + 1) * along <= positions) {
-            return *reinterpret_cast<const source_group*>(source.at(line, position + lane * along));
+        if (!Whole && line >= source_lines) return group;
+        if (takes_group<Whole>(at)) {
+            return load_group<source_group>(source.at(line, at.position + position_of<Whole>(0)));
         }
 #pragma unroll
         for (unsigned i = 0; i < along; ++i) {
-            const std::uint64_t at = position + position_of(lane, i);
-            if (at < positions) group.values[i] = *source.at(line, at);
+            const std::uint64_t position = at.position + position_of<Whole>(i);
+            if (position < positions) group.values[i] = *source.at(line, position);
         }
         return group;
     }
 
-    __device__ void keep_copy(const To (&values)[along], std::uint64_t line,
-                              std::uint64_t position) const {
-        const unsigned lane = threadIdx.x % shape::lanes;
-        if (line >= source_lines) return;
-        if (reads_groups && position + (lane + 1) * along <= positions) {
-            element_group<To, along> group;
-#pragma unroll
-            for (unsigned i = 0; i < along; ++i) group.values[i] = values[i];
-            *reinterpret_cast<element_group<To, along>*>(copy.at(line, position + lane * along)) =
-                group;
-            return;
+    template <bool Whole>
+    __device__ void keep_copy(const target_group& group, const corner& at,
+                              std::uint64_t line) const {
+        if (!Whole && line >= source_lines) return;
+        if (takes_group<Whole>(at)) {
+            return store_group(copy.at(line, at.position + position_of<Whole>(0)), group);
         }
 #pragma unroll
         for (unsigned i = 0; i < along; ++i) {
-            const std::uint64_t at = position + position_of(lane, i);
-            if (at < positions) *copy.at(line, at) = values[i];
+            const std::uint64_t position = at.position + position_of<Whole>(i);
+            if (position < positions) *copy.at(line, position) = group.values[i];
         }
     }
 
     /// Converts `along` elements of `across` lines, and stores them as words of `along` lines of
     /// the target.
-    template <class Worker>
-    __device__ void read_words(Worker& worker, word* memory, std::uint64_t line,
-                               std::uint64_t position, unsigned column) const {
-        const unsigned lane = threadIdx.x % shape::lanes;
+    template <bool Whole, class Worker>
+    __device__ void read_words(Worker& worker, word* memory, const corner& at,
+                               unsigned column) const {
+        const std::uint64_t first_line = at.line + column * across;
         source_group read[across];
 #pragma unroll
-        for (unsigned j = 0; j < across; ++j) {
-            read[j] = read_group(line + column * across + j, position);
-        }
-        To values[across][along];
+        for (unsigned j = 0; j < across; ++j) read[j] = read_group<Whole>(at, first_line + j);
+        target_group values[across];
 #pragma unroll
         for (unsigned j = 0; j < across; ++j) {
-            const std::uint64_t from_line = line + column * across + j;
+            const std::uint64_t line = first_line + j;
 #pragma unroll
             for (unsigned i = 0; i < along; ++i) {
-                const std::uint64_t at = position + position_of(lane, i);
-                if (from_line < source_lines && at < positions) {
-                    values[j][i] = worker(read[j].values[i], at * source_lines + from_line);
-                } else {
-                    values[j][i] = To{};
-                }
+                const std::uint64_t position = at.position + position_of<Whole>(i);
+                const bool inside = Whole || (line < source_lines && position < positions);
+                values[j].values[i] =
+                    inside ? worker(read[j].values[i], position * source_lines + line) : To{};
             }
-            if constexpr (keeps_copy) keep_copy(values[j], from_line, position);
+            if constexpr (keeps_copy) keep_copy<Whole>(values[j], at, line);
         }
 #pragma unroll
         for (unsigned i = 0; i < along; ++i) {
             word_elements elements;
 #pragma unroll
-            for (unsigned j = 0; j < across; ++j) elements.values[j] = values[j][i];
-            const unsigned row = position_of(lane, i);
-            memory[place_of(row, column, reads_groups)] = __builtin_bit_cast(word, elements);
+            for (unsigned j = 0; j < across; ++j) elements.values[j] = values[j].values[i];
+            memory[place_of<Whole>(position_of<Whole>(i), column)] =
+                __builtin_bit_cast(word, elements);
         }
     }
 
     /// Writes one row of words to its line of the target.
-    __device__ void write_line(const word* memory, std::uint64_t line, std::uint64_t position,
-                               unsigned row) const {
-        if (position + row >= positions) return;
+    template <bool Whole>
+    __device__ void write_line(const word* memory, const corner& at, unsigned row) const {
         const unsigned lane = threadIdx.x % shape::lanes;
-        To* const to = target.at(position + row, line);
-        const std::uint64_t room = source_lines - line;
-        if (writes_words && (lane + 1) * across <= room) {
-            *reinterpret_cast<word*>(to + lane * across) =
-                memory[place_of(row, lane, reads_groups)];
-            return;
-        }
-        if (writes_words) {
+        if (!Whole && at.position + row >= positions) return;
+        To* const to = target.at(at.position + row, at.line);
+        const std::uint64_t room = source_lines - at.line;
+        if (Whole || (writes_words && (lane + 1) * across <= room)) {
+            store_group(to + lane * across, memory[place_of<Whole>(row, lane)]);
+        } else if (writes_words) {
             write_elements(memory, to, row, lane * across, 1, room);
         } else {
             write_elements(memory, to, row, lane, shape::lanes, room);
@@ -187,9 +209,9 @@ private:
 #pragma unroll
         for (unsigned j = 0; j < across; ++j) {
             const unsigned at = first + j * stride;
-            const auto elements =
-                __builtin_bit_cast(word_elements, memory[place_of(row, at / across, reads_groups)]);
-            if (at < room) to[at] = elements.values[at % across];
+            const word elements = memory[place_of<false>(row, at / across)];
+            const unsigned shift = at % across * 8 * sizeof(To);
+            if (at < room) to[at] = from_bits<To>(static_cast<bits_of<To>>(elements >> shift));
         }
     }
 };
