@@ -6,6 +6,7 @@
 #include <demi/core/matrix_view.hpp>
 #include <demi/cuda/convert.cuh>
 #include <demi/cuda/detail/pass_operand.cuh>
+#include <demi/precision/random_bits.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -77,16 +78,32 @@ struct rounded_element {
     Rounding rounding;
 
     struct worker {
-        tensor_rounding<Rounding> rounding;
-
         template <class From>
-        __device__ To operator()(const From& value, std::uint64_t index) {
-            return device_convert<To>(value, rounding.at(index));
+        __device__ To operator()(const From& value, std::uint64_t) const {
+            return device_convert<To>(value, Rounding{});
         }
-        __device__ void end() {}
+        __device__ void end() const {}
     };
 
-    __device__ worker begin() const { return {tensor_rounding<Rounding>(rounding, 0)}; }
+    __device__ worker begin() const { return {}; }
+};
+
+/// At random, by bits that belong to the place of the element.
+template <class To>
+struct rounded_element<To, stochastic> {
+    stochastic rounding;
+
+    struct worker {
+        std::uint64_t key;
+
+        template <class From>
+        __device__ To operator()(const From& value, std::uint64_t index) const {
+            return device_convert<To>(value, stochastic_bits{random_bits(key, index)});
+        }
+        __device__ void end() const {}
+    };
+
+    __device__ worker begin() const { return {random_key(rounding.seed, rounding.step, 0)}; }
 };
 
 template <class Pass>
