@@ -15,7 +15,7 @@ template <class From, class To, class Element>
 struct line_cast {
     static constexpr unsigned group = static_cast<unsigned>(
         widest_access / (sizeof(From) > sizeof(To) ? sizeof(From) : sizeof(To)));
-    static constexpr unsigned groups_in_flight = 4;
+    static constexpr unsigned groups_in_flight = group > 8 ? 2 : 4;
     static constexpr unsigned warp = 32;
     static constexpr std::uint64_t piece_length = warp * groups_in_flight * group;
 

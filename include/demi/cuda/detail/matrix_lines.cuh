@@ -107,7 +107,8 @@ struct rounded_element<To, stochastic> {
 };
 
 template <class Pass>
-__global__ void __launch_bounds__(pass_threads) matrix_kernel(const __grid_constant__ Pass pass) {
+__global__ void __launch_bounds__(pass_threads, 3)
+    matrix_kernel(const __grid_constant__ Pass pass) {
     pass.run();
 }
 

@@ -26,6 +26,10 @@ struct tile_shape {
     static constexpr unsigned across = static_cast<unsigned>(sizeof(word) / sizeof(To));
     static constexpr unsigned positions = lanes * along;  ///< of a line of the source
     static constexpr unsigned source_lines = lanes * across;
+
+    /// Times that a thread reads before it waits: up to 64 bytes, so that registers last.
+    static constexpr unsigned bytes_at_once = static_cast<unsigned>(along * across * sizeof(From));
+    static constexpr unsigned reads_in_flight = bytes_at_once > 32 ? 1 : bytes_at_once > 16 ? 2 : 4;
 };
 
 /// Keeps no copy in the layout of the source.
@@ -95,12 +99,12 @@ private:
     __device__ void convert_tile(Worker& worker, word* memory, const corner& at) const {
         const unsigned warp = threadIdx.x / shape::lanes;
         __syncthreads();
-#pragma unroll
+#pragma unroll Whole ? shape::reads_in_flight : 1
         for (unsigned i = 0; i < shape::lanes; i += warps) {
             read_words<Whole>(worker, memory, at, i + warp);
         }
         __syncthreads();
-#pragma unroll
+#pragma unroll Whole ? 4 : 1
         for (unsigned i = 0; i < shape::positions; i += warps) {
             write_line<Whole>(memory, at, i + warp);
         }
