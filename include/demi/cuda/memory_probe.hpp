@@ -89,11 +89,11 @@ public:
     cuda_pool_state pool_state() const {
         if (pool_ == nullptr) return {};
         synchronize();
-        const auto attribute = [this](cudaMemPoolAttr which) {
+        const auto attribute = [this](cudaMemPoolAttr which) -> std::size_t {
             std::uint64_t bytes = 0;
             detail::check_cuda(cudaMemPoolGetAttribute(pool_, which, &bytes),
                                "cudaMemPoolGetAttribute");
-            return static_cast<std::size_t>(bytes);
+            return bytes;
         };
         return {attribute(cudaMemPoolAttrReservedMemCurrent),
                 attribute(cudaMemPoolAttrUsedMemCurrent), attribute(cudaMemPoolAttrReservedMemHigh),
