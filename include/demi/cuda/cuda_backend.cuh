@@ -4,8 +4,10 @@
 
 #include <demi/core/backend.hpp>
 #include <demi/cuda/context.hpp>
+#include <demi/cuda/float8_cast.cuh>
 #include <demi/cuda/formats.hpp>
 #include <demi/cuda/gemm.cuh>
+#include <demi/cuda/matrix_cast.cuh>
 #include <demi/cuda/reduce.cuh>
 #include <demi/cuda/transform.cuh>
 
@@ -139,6 +141,27 @@ public:
     void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
               matrix_view<C> c, const Epilogue& epilogue) const {
         detail::cuda_gemm(*context_, alpha, a, b, beta, c, epilogue);
+    }
+
+    /// See kernels/matrix_cast.hpp.
+    template <class From, class To, class Rounding>
+    void cast_matrix(const matrix_view<const From>& from, const matrix_view<To>& to,
+                     Rounding rounding) const {
+        detail::cuda_cast_matrix(*context_, from, to,
+                                 detail::rounded_element<To, Rounding>{rounding});
+    }
+
+    /// See kernels/float8_cast.hpp.
+    template <class From, class To, class Scaling>
+    void cast_scaled(const matrix_view<const From>& from, const matrix_view<To>& to,
+                     const Scaling& scaling) const {
+        detail::cuda_cast_matrix(*context_, from, to, detail::scaled_element<To, Scaling>{scaling});
+    }
+
+    template <class From, class To, class Scaling>
+    void cast_transpose(const matrix_view<const From>& from, const matrix_view<To>& to,
+                        const matrix_view<To>& turned, const Scaling& scaling) const {
+        detail::cuda_cast_transpose(*context_, from, to, turned, scaling);
     }
 
 private:
