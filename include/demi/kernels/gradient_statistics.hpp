@@ -45,13 +45,14 @@ DEMI_HD constexpr gradient_statistics merge(const gradient_statistics& left,
                                             const gradient_statistics& right) {
     const bool left_first =
         right.finite() || (!left.finite() && left.first_non_finite < right.first_non_finite);
-    const gradient_statistics& first = left_first ? left : right;
+    // Member by member: a reference to one of the two would keep both in memory on a device.
     return {left.sum_of_squares + right.sum_of_squares,
             demi::max(left.largest_magnitude, right.largest_magnitude),
             left.nan_count + right.nan_count,
             left.infinity_count + right.infinity_count,
-            first.first_non_finite,
-            first.first_kind};
+            {left_first ? left.first_non_finite.tensor : right.first_non_finite.tensor,
+             left_first ? left.first_non_finite.index : right.first_non_finite.index},
+            left_first ? left.first_kind : right.first_kind};
 }
 
 /// The reducer that gathers `gradient_statistics`.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <demi/core/operand.hpp>
-#include <demi/cuda/convert.cuh>
+#include <demi/cuda/detail/convert_group.cuh>
 #include <demi/precision/random_bits.hpp>
 
 #include <algorithm>
@@ -39,20 +39,30 @@ __device__ auto loaded(const Value& value) {
     }
 }
 
-/// How the elements of one tensor are rounded.
+/// How the elements of one tensor from `first` on are rounded.
 template <class Rounding>
-struct tensor_rounding {
-    __device__ tensor_rounding(Rounding, std::uint32_t) {}
-    __device__ Rounding at(std::uint64_t) const { return {}; }
+struct group_rounding {
+    __device__ group_rounding(Rounding, std::uint32_t, std::uint64_t) {}
+    __device__ Rounding operator()(std::size_t) const { return {}; }
 };
 
 template <>
-struct tensor_rounding<stochastic> {
+struct group_rounding<stochastic> {
     std::uint64_t key;
+    std::uint64_t first;
+    random_block block;
 
-    __device__ tensor_rounding(const stochastic& rounding, std::uint32_t tensor)
-        : key(random_key(rounding.seed, rounding.step, tensor)) {}
-    __device__ stochastic_bits at(std::uint64_t index) const { return {random_bits(key, index)}; }
+    __device__ group_rounding(const stochastic& rounding, std::uint32_t tensor,
+                              std::uint64_t first_index)
+        : key(random_key(rounding.seed, rounding.step, tensor)),
+          first(first_index),
+          block(make_random_block(key, static_cast<std::uint32_t>(first >> 32))) {}
+
+    __device__ stochastic_bits operator()(std::size_t i) const {
+        const auto low = static_cast<std::uint32_t>(first + i);
+        if (low >= static_cast<std::uint32_t>(first)) return {random_bits(block, low)};
+        return {random_bits(key, first + i)};
+    }
 };
 
 /// The roundings of all operands, as they travel to the device.
@@ -60,9 +70,9 @@ template <std::size_t Place, class Rounding>
 struct placed_rounding {
     Rounding value;
 
-    __device__ auto of_tensor(std::uint32_t tensor) const {
+    __device__ auto of_group(std::uint32_t tensor, std::uint64_t first) const {
         const auto now = loaded(value);
-        return tensor_rounding<std::remove_const_t<decltype(now)>>(now, tensor);
+        return group_rounding<std::remove_const_t<decltype(now)>>(now, tensor, first);
     }
 };
 
@@ -82,6 +92,14 @@ struct alignas(Size * sizeof(T)) element_group {
     T values[Size];
 };
 
+/// Tells the compiler that a pointer is to global memory, which a pointer from a table does not
+/// say.
+template <class T>
+__device__ T* in_global_memory(T* pointer) {
+    __builtin_assume(__isGlobal(pointer));
+    return pointer;
+}
+
 /// `Size` consecutive elements of one operand, in a thread's registers. `Place` tells operands of
 /// one type apart.
 template <std::size_t Place, class Operand, class Number, std::size_t Size>
@@ -94,16 +112,14 @@ struct held_operand {
 
     __device__ void read(const void* data, std::uint64_t index) {
         if constexpr (Operand::mode != access::write) {
-            stored = *reinterpret_cast<const group*>(static_cast<const element*>(data) + index);
+            const element* const from = static_cast<const element*>(data) + index;
+            stored = *in_global_memory(reinterpret_cast<const group*>(from));
         }
     }
 
     __device__ void widen_all() {
         if constexpr (Operand::mode != access::write) {
-#pragma unroll
-            for (std::size_t i = 0; i < Size; ++i) {
-                numbers[i] = device_convert<Number>(stored.values[i]);
-            }
+            convert_group(stored.values, numbers, [](std::size_t) { return nearest_even{}; });
         }
     }
 
@@ -117,18 +133,16 @@ struct held_operand {
     }
 
     template <class Rounding>
-    __device__ void narrow_all(std::uint64_t index, const Rounding& rounding) {
+    __device__ void narrow_all(const Rounding& rounding) {
         if constexpr (Operand::mode != access::read) {
-#pragma unroll
-            for (std::size_t i = 0; i < Size; ++i) {
-                stored.values[i] = device_convert<element>(numbers[i], rounding.at(index + i));
-            }
+            convert_group(numbers, stored.values, rounding);
         }
     }
 
     __device__ void write(void* data, std::uint64_t index) const {
         if constexpr (Operand::mode != access::read) {
-            *reinterpret_cast<group*>(static_cast<element*>(data) + index) = stored;
+            element* const to = static_cast<element*>(data) + index;
+            *in_global_memory(reinterpret_cast<group*>(to)) = stored;
         }
     }
 };
@@ -154,9 +168,8 @@ struct held_operands<std::index_sequence<Place...>, Size, Operands...>
     __device__ void narrow_all(std::uint64_t index, std::uint32_t tensor,
                                const pass_roundings<Operands...>& roundings) {
         (part<Place, Operands>().narrow_all(
-             index,
              static_cast<const placed_rounding<Place, typename Operands::rounding_type>&>(roundings)
-                 .of_tensor(tensor)),
+                 .of_group(tensor, index)),
          ...);
     }
     __device__ void write(void* const* data, std::uint64_t index) const {
@@ -183,13 +196,9 @@ __device__ void copy_first_to_second(held<Size, From, To>& held, std::uint64_t i
                                      const pass_roundings<From, To>& roundings) {
     using number = pass_number<From, To>;
     using target_rounding = placed_rounding<1, typename To::rounding_type>;
-    const auto rounding = static_cast<const target_rounding&>(roundings).of_tensor(tensor);
-    auto& from = static_cast<held_operand<0, From, number, Size>&>(held).stored.values;
-    auto& to = static_cast<held_operand<1, To, number, Size>&>(held).stored.values;
-#pragma unroll
-    for (std::size_t i = 0; i < Size; ++i) {
-        to[i] = device_convert<typename To::element_type>(from[i], rounding.at(index + i));
-    }
+    convert_group(static_cast<held_operand<0, From, number, Size>&>(held).stored.values,
+                  static_cast<held_operand<1, To, number, Size>&>(held).stored.values,
+                  static_cast<const target_rounding&>(roundings).of_group(tensor, index));
 }
 
 }  // namespace demi::inline DEMI_ABI::detail
