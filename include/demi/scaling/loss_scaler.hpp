@@ -12,6 +12,68 @@
 
 namespace demi::inline DEMI_ABI {
 
+namespace detail {
+
+// Tasks have names, and are neither lambdas nor private, so that they can run on a device.
+
+template <class Rule>
+struct note_loss {
+    loss_scaler_view<Rule> view;
+    bool is_finite;
+
+    DEMI_HD void operator()() const { view.note_loss(is_finite); }
+};
+
+template <class Rule>
+struct note_gradients {
+    loss_scaler_view<Rule> view;
+    gradient_statistics* found;
+    std::uint64_t first_tensor;
+
+    DEMI_HD void operator()() const {
+        found->first_non_finite.tensor += first_tensor;
+        view.note(*found);
+    }
+};
+
+template <class Rule>
+struct close_step {
+    loss_scaler_view<Rule> view;
+    step_report* report;
+
+    DEMI_HD void operator()() const {
+        *report = view.close(static_cast<double>(view.inverse_scale()));
+    }
+};
+
+template <class Rule>
+struct forget_step {
+    loss_scaler_view<Rule> view;
+
+    DEMI_HD void operator()() const { view.forget(); }
+};
+
+/// Divides by the scale, where that is safe.
+template <class Rule>
+struct unscale_pass {
+    struct loaded {
+        float factor;
+        bool unsafe;
+
+        DEMI_HD bool skip() const { return unsafe; }
+        template <class Real>
+        DEMI_HD void operator()(Real& gradient) const {
+            gradient = gradient * static_cast<Real>(factor);
+        }
+    };
+
+    loss_scaler_view<Rule> view;
+
+    DEMI_HD loaded load() const { return {view.inverse_scale(), !view.unscale_is_safe()}; }
+};
+
+}  // namespace detail
+
 /// Scales a loss so that 16-bit gradients neither vanish nor overflow, and watches the outcome.
 ///
 /// With `demi::optimizer` one call of `step` does everything. An engine with its own optimizer
@@ -49,7 +111,7 @@ public:
     /// Tells the scaler the unscaled loss of the step in progress. A loss that is not finite makes
     /// the step a skipped one and leaves the scale: backing off cannot mend a broken forward pass.
     void observe_loss(float loss) {
-        where_.invoke(note_loss{view(), is_finite(loss)});
+        where_.invoke(detail::note_loss<Rule>{view(), is_finite(loss)});
     }
 
     /// Divides gradients by the scale, in place, and learns whether all of them are finite.
@@ -84,7 +146,7 @@ public:
     /// Ends a step whose gradients were unscaled: the scale moves by the rule.
     auto update() {
         require_stage(stage::unscaled, "update");
-        where_.invoke(close_step{view(), report_.data()});
+        where_.invoke(detail::close_step<Rule>{view(), report_.data()});
         stage_ = stage::ready;
         return where_.read(report_.data());
     }
@@ -92,7 +154,7 @@ public:
     /// Leaves the step: forgets what was found, keeps the scale. The gradients are the caller's to
     /// clear. Allowed at any time.
     void discard() {
-        where_.invoke(forget_step{view()});
+        where_.invoke(detail::forget_step<Rule>{view()});
         stage_ = stage::ready;
     }
 
@@ -161,65 +223,13 @@ private:
     void measure(const tensor_list<T>& list, std::uint64_t first_tensor) {
         where_.reduce(statistics_.data(), gradient_reducer{},
                       operand<T, access::read>{list.spans()});
-        where_.invoke(note_gradients{view(), statistics_.data(), first_tensor});
+        where_.invoke(detail::note_gradients<Rule>{view(), statistics_.data(), first_tensor});
     }
 
     template <class T>
     void multiply(const tensor_list<T>& list) {
-        where_.transform(unscale_pass{view()}, inout(list));
+        where_.transform(detail::unscale_pass<Rule>{view()}, inout(list));
     }
-
-    // Tasks have names, and are no lambdas, so that they can run on a device.
-
-    struct note_loss {
-        loss_scaler_view<Rule> view;
-        bool is_finite;
-
-        DEMI_HD void operator()() const { view.note_loss(is_finite); }
-    };
-
-    struct note_gradients {
-        loss_scaler_view<Rule> view;
-        gradient_statistics* found;
-        std::uint64_t first_tensor;
-
-        DEMI_HD void operator()() const {
-            found->first_non_finite.tensor += first_tensor;
-            view.note(*found);
-        }
-    };
-
-    struct close_step {
-        loss_scaler_view<Rule> view;
-        step_report* report;
-
-        DEMI_HD void operator()() const {
-            *report = view.close(static_cast<double>(view.inverse_scale()));
-        }
-    };
-
-    struct forget_step {
-        loss_scaler_view<Rule> view;
-
-        DEMI_HD void operator()() const { view.forget(); }
-    };
-
-    struct unscale_pass {
-        struct loaded {
-            float factor;
-            bool unsafe;
-
-            DEMI_HD bool skip() const { return unsafe; }
-            template <class Real>
-            DEMI_HD void operator()(Real& gradient) const {
-                gradient = gradient * static_cast<Real>(factor);
-            }
-        };
-
-        loss_scaler_view<Rule> view;
-
-        DEMI_HD loaded load() const { return {view.inverse_scale(), !view.unscale_is_safe()}; }
-    };
 
     Backend where_;
     Rule rule_;
