@@ -33,6 +33,7 @@ struct options {
     std::size_t mean_over = std::size_t{1} << 22;
     std::string report = "report.html";
     std::string data;
+    std::string device = "host";
     bool help = false;
 };
 
@@ -51,6 +52,7 @@ usage: example_10_train_digits [options]
   --mean-over N            the loss of one image has weight 1/N (default 4194304)
   --report PATH            where to write the report, "" for nowhere (default report.html)
   --data PATH              digits.csv (default: the one in examples/data)
+  --device NAME            host, or cuda in a program built with CUDA (default host)
   --help                   this text
 )";
 
@@ -147,6 +149,11 @@ inline options parse_options(const std::vector<std::string_view>& arguments) {
             chosen.report = value();
         } else if (name == "--data") {
             chosen.data = value();
+        } else if (name == "--device") {
+            chosen.device = value();
+            if (chosen.device != "host" && chosen.device != "cuda") {
+                throw bad_usage("--device of '" + chosen.device + "', expected host or cuda");
+            }
         } else {
             throw bad_usage("unknown option '" + std::string(arguments[i]) + "', see --help");
         }

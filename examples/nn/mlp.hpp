@@ -26,6 +26,19 @@ struct examples {
     std::size_t size() const { return labels.size(); }
 };
 
+struct set_to_zero {
+    template <class Real>
+    DEMI_HD void operator()(Real& value) const {
+        value = Real{};
+    }
+};
+
+struct set_value_to_zero {
+    double* value;
+
+    DEMI_HD void operator()() const { *value = 0; }
+};
+
 /// The network, with all its state in the backend's memory.
 ///
 /// Activations are kept from one micro-batch to the next, and grow to the largest one.
@@ -90,7 +103,7 @@ public:
     /// The sum of the losses in `backward` since the last call. Waits for the backend.
     double take_loss_sum() {
         const double sum = where_.read(loss_sum_.data()).get();
-        where_.invoke([total = loss_sum_.data()] { *total = 0; });
+        where_.invoke(set_value_to_zero{loss_sum_.data()});
         return sum;
     }
 
@@ -166,13 +179,6 @@ private:
         std::vector<rows_of<compute_type>> before;  ///< of each hidden layer, before GELU
         std::vector<rows_of<compute_type>> after;   ///< and after it
         std::vector<rows_of<gradient_type>> gradients;
-    };
-
-    struct set_to_zero {
-        template <class Real>
-        DEMI_HD void operator()(Real& value) const {
-            value = Real{};
-        }
     };
 
     std::size_t last() const { return layers_.size() - 1; }

@@ -2,6 +2,7 @@
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/training/adamw.hpp>
 #include <demi/training/optimizer.hpp>
+#include <demi/training/sgd.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -156,6 +157,64 @@ TEST_CASE("a captured step gives the bits of an eager one") {
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         CHECK(values_of(captured.where, captured.optimizer.master_weights()[i]) ==
               values_of(eager.where, eager.optimizer.master_weights()[i]));
+    }
+    CHECK(cudaGraphExecDestroy(replay) == cudaSuccess);
+    CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+}
+
+namespace {
+
+/// Weights in bfloat16 alone, rounded stochastically. Products with a power of two are exact, so
+/// that the device, which contracts to fma, has the bits of the host.
+template <class Backend>
+struct narrow_training {
+    Backend where;
+    tensors_of<demi::bfloat16, Backend> weights{where, {300, 5000}};
+    tensors_of<demi::bfloat16, Backend> gradients{where, {300, 5000}};
+    demi::optimizer<demi::sgd, demi::pure_bfloat16, Backend> optimizer{
+        where, demi::sgd{.learning_rate = 0x1p-6f}, weights.list()};
+
+    explicit narrow_training(const Backend& backend) : where(backend) {
+        optimizer.set_rounding_seed(7);
+    }
+
+    void make_gradients(unsigned step) {
+        std::mt19937 random(step);
+        for (std::size_t i = 0; i < 2; ++i) {
+            std::vector<demi::bfloat16> values(weights.list()[i].size());
+            for (auto& value : values) {
+                value = demi::convert<demi::bfloat16>(static_cast<float>(random() % 999) * 0.01f);
+            }
+            gradients.set(i, values);
+        }
+    }
+
+    void step() { optimizer.step(gradients.list()); }
+};
+
+}  // namespace
+
+TEST_CASE("stochastic rounding of weights follows the step count on the device") {
+    const demi::cuda_stream stream;
+    narrow_training<demi::cuda_backend> device{demi::cuda_backend(stream)};
+    narrow_training<reference_backend> reference{reference_backend()};
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t replay = nullptr;
+    REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
+    device.step();
+    REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
+    for (unsigned step = 0; step < 4; ++step) {
+        device.make_gradients(step);
+        reference.make_gradients(step);
+        REQUIRE(cudaGraphLaunch(replay, stream.get()) == cudaSuccess);
+        reference.step();
+    }
+    CHECK(device.optimizer.steps() == 4);
+    for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(same_bits(values_of(device.where, device.weights.list()[i]),
+                        values_of(reference.where, reference.weights.list()[i])));
     }
     CHECK(cudaGraphExecDestroy(replay) == cudaSuccess);
     CHECK(cudaGraphDestroy(graph) == cudaSuccess);

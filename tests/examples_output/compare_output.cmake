@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Runs PROGRAM and compares its output with the fenced block after "<!-- output: NAME -->" in README.
+# Runs PROGRAM, by LAUNCHER if given, and compares its output with the fenced block after "<!-- output: NAME -->" in README.
 
 cmake_minimum_required(VERSION 3.23)
 
@@ -20,7 +20,7 @@ if(end EQUAL -1)
 endif()
 string(SUBSTRING "${text}" 0 ${end} expected)
 
-execute_process(COMMAND "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
+execute_process(COMMAND ${LAUNCHER} "${PROGRAM}" OUTPUT_VARIABLE output RESULT_VARIABLE result)
 if(NOT result EQUAL 0)
     message(FATAL_ERROR "${NAME} ended with ${result}:\n${output}")
 endif()

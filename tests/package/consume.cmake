@@ -25,7 +25,7 @@ function(consume name)
         -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DDEMI_EXPECTED_VERSION=${VERSION}"
         ${ARGN})
     run(ignored "${CMAKE_COMMAND}" --build "${WORK}/build")
-    run(output "${WORK}/build/bin/consumer")
+    run(output ${LAUNCHER} "${WORK}/build/bin/consumer")
     expect_conversion("${output}")
 endfunction()
 
@@ -44,6 +44,10 @@ if(ROUTE MATCHES "^(add_subdirectory|fetch_content)$")
 
 elseif(ROUTE STREQUAL "find_package")
     consume(find_package "-DCMAKE_PREFIX_PATH=${PREFIX}")
+
+elseif(ROUTE STREQUAL "cuda")
+    consume(cuda "-DCMAKE_PREFIX_PATH=${PREFIX}" "-DCMAKE_CUDA_COMPILER=${CUDA_COMPILER}"
+        -DCMAKE_CUDA_ARCHITECTURES=80-virtual)
 
 elseif(ROUTE STREQUAL "moved_prefix")
     file(COPY "${PREFIX}/" DESTINATION "${WORK}/elsewhere")

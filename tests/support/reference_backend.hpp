@@ -27,7 +27,9 @@ using real_for =
 /// Rounds one value to the format of a list, as the rounding of the list says.
 template <class T, class Real, class Rounding>
 T rounded(Real value, const Rounding& rounding, std::size_t tensor, std::size_t index) {
-    if constexpr (std::same_as<Rounding, demi::stochastic>) {
+    if constexpr (requires { rounding.load(); }) {
+        return rounded<T>(value, rounding.load(), tensor, index);
+    } else if constexpr (std::same_as<Rounding, demi::stochastic>) {
         const auto key = demi::random_key(rounding.seed, rounding.step, tensor);
         return demi::convert<T>(value, demi::stochastic_bits{demi::random_bits(key, index)});
     } else {

@@ -24,6 +24,15 @@ struct stochastic {
     std::uint64_t step = 0;
 };
 
+/// Stochastic rounding over a tensor list, with the step from the backend's memory: it is read
+/// where the work runs, so that nobody waits for it.
+struct stochastic_by_counter {
+    std::uint64_t seed = 0;
+    const std::uint64_t* step = nullptr;
+
+    DEMI_HD stochastic load() const { return {seed, *step}; }
+};
+
 /// Stochastic rounding of one value with these 32 random bits.
 struct stochastic_bits {
     std::uint32_t bits = 0;
@@ -36,7 +45,7 @@ enum class overflow : std::uint8_t {
 };
 
 template <class T>
-concept list_rounding =
-    std::same_as<T, nearest_even> || std::same_as<T, toward_zero> || std::same_as<T, stochastic>;
+concept list_rounding = std::same_as<T, nearest_even> || std::same_as<T, toward_zero> ||
+    std::same_as<T, stochastic> || std::same_as<T, stochastic_by_counter>;
 
 }  // namespace demi::inline DEMI_ABI

@@ -120,52 +120,8 @@ auto view(T& tensor) {
     return std::span<element>(elements);
 }
 
-/// Tensors of one element type, in the order given; their memory belongs to the caller.
-///
-/// Everything that works on many tensors takes a list, so that the work is done in one pass.
 template <class T>
-class tensor_list {
-public:
-    using element_type = T;
-    using value_type = std::remove_const_t<T>;
-
-    tensor_list() = default;
-
-    /// Lists one tensor, or every tensor of a range. Throws `invalid_argument` for a null pointer
-    /// to a non-empty tensor.
-    template <class Source>
-        requires(tensor_source<Source> && !std::same_as<std::remove_cvref_t<Source>, tensor_list>)
-    tensor_list(Source&& source) {
-        if constexpr (tensor<std::remove_reference_t<Source>>) {
-            add(source);
-        } else {
-            for (auto&& handle : source) add(detail::unwrap(handle));
-        }
-    }
-
-    /// Appends one tensor.
-    template <tensor U>
-    void add(U& tensor) {
-        const std::span<T> elements = demi::view(tensor);
-        tensors_.push_back(elements);
-        element_count_ += elements.size();
-    }
-
-    std::size_t size() const noexcept { return tensors_.size(); }
-    bool empty() const noexcept { return tensors_.empty(); }
-
-    /// Elements in all tensors together.
-    std::size_t element_count() const noexcept { return element_count_; }
-
-    std::span<T> operator[](std::size_t index) const { return tensors_[index]; }
-    auto begin() const noexcept { return tensors_.begin(); }
-    auto end() const noexcept { return tensors_.end(); }
-    std::span<const std::span<T>> spans() const noexcept { return tensors_; }
-
-private:
-    std::vector<std::span<T>> tensors_;
-    std::size_t element_count_ = 0;
-};
+class tensor_list;
 
 namespace detail {
 
@@ -191,13 +147,70 @@ struct source_element<tensor_list<T>> {
 
 }  // namespace detail
 
-template <class Source>
-tensor_list(Source&&) -> tensor_list<typename detail::source_element<Source>::type>;
-
 /// The element type, `const` included, of the list made from a source.
 template <class Source>
 using element_of = typename detail::source_element<
     std::conditional_t<tensor_range<Source>, Source, std::remove_reference_t<Source>>>::type;
+
+namespace detail {
+
+/// Whether elements of type `From` may be seen as `To`: the same type, or with a `const` added.
+template <class From, class To>
+concept seen_as = std::is_convertible_v<From (*)[], To (*)[]>;
+
+}  // namespace detail
+
+/// Tensors of one element type, in the order given; their memory belongs to the caller.
+///
+/// Everything that works on many tensors takes a list, so that the work is done in one pass.
+template <class T>
+class tensor_list {
+public:
+    using element_type = T;
+    using value_type = std::remove_const_t<T>;
+
+    tensor_list() = default;
+
+    /// Lists one tensor, or every tensor of a range. Throws `invalid_argument` for a null pointer
+    /// to a non-empty tensor.
+    template <class Source>
+        requires(tensor_source<Source> && !std::same_as<std::remove_cvref_t<Source>, tensor_list> &&
+                 detail::seen_as<element_of<Source>, T>)
+    tensor_list(Source&& source) {
+        if constexpr (tensor<std::remove_reference_t<Source>>) {
+            add(source);
+        } else {
+            for (auto&& handle : source) add(detail::unwrap(handle));
+        }
+    }
+
+    /// Appends one tensor.
+    template <tensor U>
+        requires(detail::seen_as<detail::element_of_view<U>, T>)
+    void add(U& tensor) {
+        const std::span<T> elements = demi::view(tensor);
+        tensors_.push_back(elements);
+        element_count_ += elements.size();
+    }
+
+    std::size_t size() const noexcept { return tensors_.size(); }
+    bool empty() const noexcept { return tensors_.empty(); }
+
+    /// Elements in all tensors together.
+    std::size_t element_count() const noexcept { return element_count_; }
+
+    std::span<T> operator[](std::size_t index) const { return tensors_[index]; }
+    auto begin() const noexcept { return tensors_.begin(); }
+    auto end() const noexcept { return tensors_.end(); }
+    std::span<const std::span<T>> spans() const noexcept { return tensors_; }
+
+private:
+    std::vector<std::span<T>> tensors_;
+    std::size_t element_count_ = 0;
+};
+
+template <class Source>
+tensor_list(Source&&) -> tensor_list<typename detail::source_element<Source>::type>;
 
 /// Lists tensors given one by one: `tensors(weights, bias)`.
 template <tensor First, tensor... Rest>

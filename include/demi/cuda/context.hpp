@@ -28,7 +28,7 @@ public:
 
     /// Device memory that any operation may use from its first launch to its last.
     void* workspace() const noexcept { return workspace_.data(); }
-    static constexpr std::size_t workspace_size = std::size_t{256} * 1024;
+    static constexpr std::size_t workspace_size = std::size_t{128} * 1024;
 
     detail::answer_slots& answers() noexcept { return answers_; }
     detail::table_cache& tables() noexcept { return tables_; }

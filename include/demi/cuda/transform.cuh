@@ -50,16 +50,30 @@ struct transform_pass {
             if (function.skip()) return;
         }
         walk_chunks<transform_groups_in_flight<Operands...>, 1, Operands...>(
-            table, [&](auto& held, const auto& tensor, std::uint64_t index) {
-                if constexpr (only_copies<Functor>) {
-                    copy_first_to_second(held, index, tensor.tensor, roundings);
-                } else {
-                    held.widen_all();
-                    held.call_each(function);
-                    held.narrow_all(index, tensor.tensor, roundings);
-                }
-                held.write(tensor.data, index);
+            table,
+            [&](auto& groups, const auto& tensor) {
+                const auto rounding = roundings.of_tensor(tensor.tensor);
+                groups.each([&](auto& held, std::uint64_t index) {
+                    apply(function, held, tensor.data, index, rounding);
+                });
+            },
+            [&](auto& held, const auto& tensor, std::uint64_t index) {
+                apply(function, held, tensor.data, index, roundings.of_tensor(tensor.tensor));
             });
+    }
+
+private:
+    template <class Function, class Held, class Roundings>
+    __device__ static void apply(const Function& function, Held& held, void* const* data,
+                                 std::uint64_t index, const Roundings& rounding) {
+        if constexpr (only_copies<Functor>) {
+            copy_first_to_second(held, index, rounding);
+        } else {
+            held.widen_all();
+            held.call_each(function);
+            held.narrow_all(index, rounding);
+        }
+        held.write(data, index);
     }
 };
 

@@ -5,74 +5,13 @@
 #include <demi/core/backend.hpp>
 #include <demi/kernels/gradient_statistics.hpp>
 #include <demi/precision/format_traits.hpp>
+#include <demi/scaling/detail/loss_scaler_tasks.hpp>
 #include <demi/scaling/loss_scale.hpp>
 #include <demi/scaling/loss_scaler_view.hpp>
 
 #include <cstdint>
 
 namespace demi::inline DEMI_ABI {
-
-namespace detail {
-
-// Tasks have names, and are neither lambdas nor private, so that they can run on a device.
-
-template <class Rule>
-struct note_loss {
-    loss_scaler_view<Rule> view;
-    bool is_finite;
-
-    DEMI_HD void operator()() const { view.note_loss(is_finite); }
-};
-
-template <class Rule>
-struct note_gradients {
-    loss_scaler_view<Rule> view;
-    gradient_statistics* found;
-    std::uint64_t first_tensor;
-
-    DEMI_HD void operator()() const {
-        found->first_non_finite.tensor += first_tensor;
-        view.note(*found);
-    }
-};
-
-template <class Rule>
-struct close_step {
-    loss_scaler_view<Rule> view;
-    step_report* report;
-
-    DEMI_HD void operator()() const {
-        *report = view.close(static_cast<double>(view.inverse_scale()));
-    }
-};
-
-template <class Rule>
-struct forget_step {
-    loss_scaler_view<Rule> view;
-
-    DEMI_HD void operator()() const { view.forget(); }
-};
-
-/// Divides by the scale, where that is safe.
-template <class Rule>
-struct unscale_pass {
-    struct loaded {
-        float factor;
-        bool unsafe;
-
-        DEMI_HD bool skip() const { return unsafe; }
-        template <class Real>
-        DEMI_HD void operator()(Real& gradient) const {
-            gradient = gradient * static_cast<Real>(factor);
-        }
-    };
-
-    loss_scaler_view<Rule> view;
-
-    DEMI_HD loaded load() const { return {view.inverse_scale(), !view.unscale_is_safe()}; }
-};
-
-}  // namespace detail
 
 /// Scales a loss so that 16-bit gradients neither vanish nor overflow, and watches the outcome.
 ///

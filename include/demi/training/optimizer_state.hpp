@@ -156,7 +156,7 @@ private:
     auto weight_rounding() {
         using rounding = typename traits::param_rounding;
         if constexpr (std::same_as<rounding, stochastic>) {
-            return stochastic{rounding_seed_, steps()};
+            return stochastic_by_counter{rounding_seed_, &record_.data()->steps};
         } else {
             return rounding{};
         }

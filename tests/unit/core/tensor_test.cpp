@@ -250,6 +250,16 @@ TEST_CASE("a difference in shape is reported by its place and both sizes") {
 }
 
 #if DEMI_TEST_HAS_EIGEN
+TEST_CASE("a list takes what its elements can be seen as, and says so beforehand") {
+    using std::is_constructible_v;
+    CHECK(is_constructible_v<demi::tensor_list<float>, std::vector<float>&>);
+    CHECK(is_constructible_v<demi::tensor_list<const float>, std::vector<float>&>);
+    CHECK(is_constructible_v<demi::tensor_list<const float>, demi::tensor_list<float>&>);
+    CHECK(!is_constructible_v<demi::tensor_list<float>, const std::vector<float>&>);
+    CHECK(!is_constructible_v<demi::tensor_list<float>, demi::tensor_list<const float>&>);
+    CHECK(!is_constructible_v<demi::tensor_list<double>, std::vector<float>&>);
+}
+
 TEST_CASE("Eigen matrices, vectors and contiguous maps are tensors") {
     Eigen::MatrixXf weight(3, 4);
     Eigen::VectorXf bias(3);

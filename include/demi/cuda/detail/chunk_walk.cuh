@@ -55,8 +55,8 @@ __device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table,
         place = table.place_of_chunk(chunk, place);
         const auto tensor = table.entries()[place];
         const std::uint64_t before = (chunk - tensor.first_chunk) * chunk_size;
-        const std::uint64_t begin = min(tensor.head + before, tensor.size);
-        const std::uint64_t end = min(begin + chunk_size, tensor.size);
+        const std::uint64_t begin = ::min(tensor.head + before, tensor.size);
+        const std::uint64_t end = ::min(begin + chunk_size, tensor.size);
 
         held_groups<InFlight, Operands...> groups;
         groups.begin = begin;

@@ -39,24 +39,20 @@ __device__ auto loaded(const Value& value) {
     }
 }
 
-/// How the elements of one tensor from `first` on are rounded.
+/// How the elements of one tensor are rounded.
 template <class Rounding>
-struct group_rounding {
-    __device__ group_rounding(Rounding, std::uint32_t, std::uint64_t) {}
-    __device__ Rounding operator()(std::size_t) const { return {}; }
+struct tensor_rounding {
+    __device__ tensor_rounding(Rounding, std::uint32_t) {}
+    __device__ auto from(std::uint64_t) const {
+        return [](std::size_t) { return Rounding{}; };
+    }
 };
 
-template <>
-struct group_rounding<stochastic> {
+/// The random bits of the elements from `first` on.
+struct stochastic_group {
     std::uint64_t key;
     std::uint64_t first;
     random_block block;
-
-    __device__ group_rounding(const stochastic& rounding, std::uint32_t tensor,
-                              std::uint64_t first_index)
-        : key(random_key(rounding.seed, rounding.step, tensor)),
-          first(first_index),
-          block(make_random_block(key, static_cast<std::uint32_t>(first >> 32))) {}
 
     __device__ stochastic_bits operator()(std::size_t i) const {
         const auto low = static_cast<std::uint32_t>(first + i);
@@ -65,24 +61,51 @@ struct group_rounding<stochastic> {
     }
 };
 
-/// The roundings of all operands, as they travel to the device.
-template <std::size_t Place, class Rounding>
-struct placed_rounding {
-    Rounding value;
+template <>
+struct tensor_rounding<stochastic> {
+    std::uint64_t key;
 
-    __device__ auto of_group(std::uint32_t tensor, std::uint64_t first) const {
-        const auto now = loaded(value);
-        return group_rounding<std::remove_const_t<decltype(now)>>(now, tensor, first);
+    __device__ tensor_rounding(const stochastic& rounding, std::uint32_t tensor)
+        : key(random_key(rounding.seed, rounding.step, tensor)) {}
+    __device__ stochastic_group from(std::uint64_t index) const {
+        return {key, index, make_random_block(key, static_cast<std::uint32_t>(index >> 32))};
     }
 };
 
+/// `Place` tells values of one type apart.
+template <std::size_t Place, class Value>
+struct placed {
+    Value value;
+};
+
+/// The roundings of all operands.
 template <class Places, class... Rounding>
 struct placed_roundings;
 
 template <std::size_t... Place, class... Rounding>
-struct placed_roundings<std::index_sequence<Place...>, Rounding...>
-    : placed_rounding<Place, Rounding>... {};
+struct placed_roundings<std::index_sequence<Place...>, Rounding...> : placed<Place, Rounding>... {
+    template <class Operand>
+    using of_one = tensor_rounding<std::remove_cvref_t<decltype(loaded(std::declval<Operand>()))>>;
 
+    /// Those for the elements of one tensor.
+    __device__ auto of_tensor(std::uint32_t tensor) const {
+        return placed_roundings<std::index_sequence<Place...>, of_one<Rounding>...>{
+            {of_one<Rounding>(loaded(get<Place>()), tensor)}...};
+    }
+
+    template <std::size_t I>
+    __device__ const auto& get() const {
+        return at<I>(*this);
+    }
+
+private:
+    template <std::size_t I, class Value>
+    __device__ static const Value& at(const placed<I, Value>& one) {
+        return one.value;
+    }
+};
+
+/// As they travel to the device.
 template <class... Operands>
 using pass_roundings =
     placed_roundings<std::index_sequence_for<Operands...>, typename Operands::rounding_type...>;
@@ -165,12 +188,9 @@ struct held_operands<std::index_sequence<Place...>, Size, Operands...>
         for (std::size_t i = 0; i < Size; ++i) function(part<Place, Operands>().argument(i)...);
     }
 
-    __device__ void narrow_all(std::uint64_t index, std::uint32_t tensor,
-                               const pass_roundings<Operands...>& roundings) {
-        (part<Place, Operands>().narrow_all(
-             static_cast<const placed_rounding<Place, typename Operands::rounding_type>&>(roundings)
-                 .of_group(tensor, index)),
-         ...);
+    template <class Roundings>
+    __device__ void narrow_all(std::uint64_t index, const Roundings& roundings) {
+        (part<Place, Operands>().narrow_all(roundings.template get<Place>().from(index)), ...);
     }
     __device__ void write(void* const* data, std::uint64_t index) const {
         (static_cast<const part_type<Place, Operands>&>(*this).write(data[Place], index), ...);
@@ -190,15 +210,13 @@ template <std::size_t Size, class... Operands>
 using held = held_operands<std::index_sequence_for<Operands...>, Size, Operands...>;
 
 /// Converts the elements of the first of two operands straight to the format of the second.
-template <std::size_t Size, class From, class To>
+template <std::size_t Size, class From, class To, class Roundings>
 __device__ void copy_first_to_second(held<Size, From, To>& held, std::uint64_t index,
-                                     std::uint32_t tensor,
-                                     const pass_roundings<From, To>& roundings) {
+                                     const Roundings& roundings) {
     using number = pass_number<From, To>;
-    using target_rounding = placed_rounding<1, typename To::rounding_type>;
     convert_group(static_cast<held_operand<0, From, number, Size>&>(held).stored.values,
                   static_cast<held_operand<1, To, number, Size>&>(held).stored.values,
-                  static_cast<const target_rounding&>(roundings).of_group(tensor, index));
+                  roundings.template get<1>().from(index));
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

@@ -40,6 +40,11 @@ inline stochastic_block block_rounding_for(stochastic rounding, std::size_t tens
     return {random_key(rounding.seed, rounding.step, tensor), index};
 }
 
+inline stochastic_block block_rounding_for(const stochastic_by_counter& rounding,
+                                           std::size_t tensor, std::size_t index) {
+    return block_rounding_for(rounding.load(), tensor, index);
+}
+
 /// Moves part of one tensor through numbers of a pass.
 ///
 /// Formats that packs can be loaded from are worked on in place, others in a block of converted

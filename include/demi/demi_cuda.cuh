@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+/// Everything that nvcc can use: all of demi but the kernels of the host backend, which need the
+/// instruction sets and vectors of a host compiler. Programs that use both have a source for each.
+#pragma once
+
+#include <demi/batching/host_memory.hpp>
+#include <demi/batching/plan_batch.hpp>
+#include <demi/batching/simulated_memory.hpp>
+#include <demi/core/backend.hpp>
+#include <demi/core/error.hpp>
+#include <demi/cuda/cuda_backend.cuh>
+#include <demi/cuda/formats.hpp>
+#include <demi/kernels/cast.hpp>
+#include <demi/kernels/epilogue.hpp>
+#include <demi/kernels/gemm.hpp>
+#include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/matrix_cast.hpp>
+#include <demi/kernels/packed_matrix.hpp>
+#include <demi/kernels/reduce.hpp>
+#include <demi/precision/convert.hpp>
+#include <demi/precision/interop_native.hpp>
+#include <demi/precision/op_category.hpp>
+#include <demi/precision/policy.hpp>
+#include <demi/precision/policy_spec.hpp>
+#include <demi/profiling/memory_meter.hpp>
+#include <demi/scaling/loss_scale_presets.hpp>
+#include <demi/scaling/loss_scaler.hpp>
+#include <demi/training/adamw.hpp>
+#include <demi/training/checkpoint.hpp>
+#include <demi/training/optimizer.hpp>
+#include <demi/training/sgd.hpp>
