@@ -7,6 +7,7 @@
 #include <demi/cuda/float8_cast.cuh>
 #include <demi/cuda/formats.hpp>
 #include <demi/cuda/gemm.cuh>
+#include <demi/cuda/gemm_batched.cuh>
 #include <demi/cuda/matrix_cast.cuh>
 #include <demi/cuda/reduce.cuh>
 #include <demi/cuda/transform.cuh>
@@ -162,6 +163,11 @@ public:
     void cast_transpose(const matrix_view<const From>& from, const matrix_view<To>& to,
                         const matrix_view<To>& turned, const Scaling& scaling) const {
         detail::cuda_cast_transpose(*context_, from, to, turned, scaling);
+    }
+
+    template <class Batch, class Epilogue>
+    void gemm_batched(float alpha, const Batch& batch, float beta, const Epilogue& epilogue) const {
+        detail::cuda_gemm_batched(*context_, alpha, batch, beta, epilogue);
     }
 
 private:

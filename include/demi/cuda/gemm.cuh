@@ -3,53 +3,93 @@
 #pragma once
 
 #include <demi/core/backend.hpp>
-#include <demi/cuda/convert.cuh>
-#include <demi/cuda/launch.cuh>
+#include <demi/cuda/detail/gemm_launch.cuh>
 
 #include <cstddef>
 #include <type_traits>
 
 namespace demi::inline DEMI_ABI::detail {
 
-template <class A, class B, class C, class Epilogue>
-struct plain_product {
-    float alpha;
-    matrix_view<const A> a;
-    matrix_view<const B> b;
-    float beta;
-    matrix_view<C> c;
-    Epilogue epilogue;
+template <class T>
+using canonical_format = std::conditional_t<
+    is_binary16<T>, float16,
+    std::conditional_t<is_brain16<T>, bfloat16, std::conditional_t<is_binary32<T>, float, T>>>;
 
-    __device__ void run() const {
-        const std::size_t row = blockIdx.y * std::size_t{blockDim.y} + threadIdx.y;
-        const std::size_t column = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
-        if (row >= c.rows() || column >= c.columns()) return;
-        float sum = 0;
-        for (std::size_t k = 0; k < a.columns(); ++k) {
-            sum += device_convert<float>(a(row, k)) * device_convert<float>(b(k, column));
-        }
-        sum *= alpha;
-        if (beta != 0) sum += beta * device_convert<float>(c(row, column));
-        c(row, column) = device_convert<C>(float(epilogue(sum, matrix_position{row, column})));
+/// The same memory as elements of the type that stands for all of their format: so types of one
+/// format share kernels.
+template <class T>
+auto* canonical_pointer(T* data) {
+    using canonical = canonical_format<std::remove_const_t<T>>;
+    return reinterpret_cast<std::conditional_t<std::is_const_v<T>, const canonical, canonical>*>(
+        data);
+}
+
+/// `c` is row-major.
+template <class A, class B, class C, class Epilogue>
+auto make_product(float alpha, const matrix_view<const A>& a, const matrix_view<const B>& b,
+                  float beta, const matrix_view<C>& c, const Epilogue& epilogue,
+                  bool is_transposed) {
+    using product =
+        gemm_product<canonical_format<A>, canonical_format<B>, canonical_format<C>, Epilogue>;
+    return product{
+        c.rows(),
+        c.columns(),
+        a.columns(),
+        {canonical_pointer(a.data()), a.leading_dimension(), a.order() == layout::row_major},
+        {canonical_pointer(b.data()), b.leading_dimension(), b.order() == layout::column_major},
+        canonical_pointer(c.data()),
+        c.leading_dimension(),
+        is_transposed,
+        false,
+        alpha,
+        beta,
+        epilogue};
+}
+
+/// What all matrices of a product, or of a batch, have in common.
+struct product_lines {
+    line_access a;
+    line_access b;
+    line_access c;
+
+    template <class A, class B, class C>
+    void add(const matrix_view<const A>& left, const matrix_view<const B>& right,
+             const matrix_view<C>& result) {
+        a.add(left.data(), left.leading_dimension());
+        b.add(right.data(), right.leading_dimension());
+        c.add(result.data(), result.leading_dimension());
     }
 };
 
-template <class Product>
-__global__ void gemm_kernel(const __grid_constant__ Product product) {
-    product.run();
+template <class A, class B, class C, class Epilogue>
+void run_product(cuda_context& context, gemm_product<A, B, C, Epilogue> product,
+                 const product_lines& lines) {
+    product.has_wide_lines = lines.c.bytes() >= (sizeof(C) == 1 ? 8 : 16);
+    launch_product(context, product, {lines.a.bytes(), lines.b.bytes()});
 }
 
-/// See requirement 7 of `backend`. One launch; no synchronisation.
+/// `c` is row-major; the epilogue knows it as its transpose when `is_transposed`.
+template <class A, class B, class C, class Epilogue>
+void run_gemm(cuda_context& context, float alpha, const matrix_view<const A>& a,
+              const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
+              const Epilogue& epilogue, bool is_transposed) {
+    auto product = make_product(alpha, a, b, beta, c, epilogue, is_transposed);
+    product_lines lines;
+    lines.add(a, b, c);
+    run_product(context, product, lines);
+}
+
+/// See requirement 7 of `backend`. One launch, or two when the depth is divided for want of tiles;
+/// no synchronisation; deterministic.
 template <class A, class B, class C, class Epilogue>
 void cuda_gemm(cuda_context& context, float alpha, const matrix_view<const A>& a,
                const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                const Epilogue& epilogue) {
-    const plain_product<A, B, C, Epilogue> product{alpha, a, b, beta, c, epilogue};
-    const dim3 threads(16, 16);
-    const dim3 blocks(static_cast<unsigned>((c.columns() + 15) / 16),
-                      static_cast<unsigned>((c.rows() + 15) / 16));
-    launch("gemm", gemm_kernel<plain_product<A, B, C, Epilogue>>, {blocks, threads},
-           context.stream(), product);
+    if (c.order() == layout::row_major) {
+        run_gemm(context, alpha, a, b, beta, c, epilogue, false);
+    } else {
+        run_gemm(context, alpha, transposed(b), transposed(a), beta, transposed(c), epilogue, true);
+    }
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

@@ -190,8 +190,8 @@ private:
         }
     }
 
-    [[no_unique_address]] First first_;
-    [[no_unique_address]] Second second_;
+    First first_;
+    Second second_;
 };
 
 /// The first, then the second: `bias(b) | store(z) | gelu{}`.

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+/// The instructions of a product on tensor cores, for devices of compute capability 8.0 and newer.
+#pragma once
+
+#include <demi/core/config.hpp>
+
+#include <cstdint>
+
+namespace demi::inline DEMI_ABI::detail {
+
+/// Whether the device code at hand may use them.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+inline constexpr bool has_mma = true;
+#else
+inline constexpr bool has_mma = false;
+#endif
+
+__device__ inline std::uint32_t shared_address(const void* memory) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(memory));
+}
+
+/// Starts to copy `Bytes` to shared memory, of which those behind the first `valid` become zero.
+template <int Bytes>
+__device__ void copy_async(std::uint32_t to, const void* from, int valid) {
+    const auto global = __cvta_generic_to_global(from);
+    if constexpr (Bytes == 16) {
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to),
+                     "l"(global), "r"(valid)
+                     : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global),
+                     "n"(Bytes), "r"(valid)
+                     : "memory");
+    }
+}
+
+__device__ inline void close_copy_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+
+/// Waits for all copies of this thread but those of the last `Open` groups.
+template <int Open>
+__device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory");
+}
+
+/// Four 8 x 8 matrices of 16-bit values; lane i gives the address of line i % 8 of matrix i / 8.
+template <bool Transposed>
+__device__ void load_matrices(std::uint32_t (&to)[4], std::uint32_t from) {
+    if constexpr (Transposed) {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    } else {
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+                     : "r"(from)
+                     : "memory");
+    }
+}
+
+/// Adds the product of a 16 x 16 and a 16 x 8 matrix to 16 x 8 sums.
+template <bool Brain>
+__device__ void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                             std::uint32_t b1) {
+    if constexpr (Brain) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm volatile(
+            "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
+}
+
+}  // namespace demi::inline DEMI_ABI::detail

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/// Chooses the kernel for a product and launches it.
+#pragma once
+
+#include <demi/cuda/context.hpp>
+#include <demi/cuda/detail/gemm_mma.cuh>
+#include <demi/cuda/detail/gemm_plan.hpp>
+#include <demi/cuda/detail/gemm_product.cuh>
+#include <demi/cuda/detail/gemm_simt.cuh>
+#include <demi/cuda/gemm_tile.hpp>
+#include <demi/cuda/launch.cuh>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+
+namespace demi::inline DEMI_ABI::detail {
+
+/// Adds the parts of the depth, always in the same order, and finishes the sums.
+template <class Product>
+struct parts_pass {
+    static constexpr int threads = 256;
+
+    Product product;
+
+    __device__ void run() const {
+        const std::size_t column = blockIdx.x * std::size_t{threads} + threadIdx.x;
+        if (column >= product.columns) return;
+        const std::size_t size = product.rows * product.columns;
+        const float* const parts = product.split.partials + blockIdx.z * size * product.split.parts;
+        auto* const to = product.result_of(blockIdx.z);
+        for (std::size_t row = blockIdx.y; row < product.rows; row += gridDim.y) {
+            float value = 0;
+#pragma unroll 4
+            for (unsigned i = 0; i < product.split.parts; ++i) {
+                value += parts[i * size + row * product.columns + column];
+            }
+            product.finish(value, row, column, to);
+        }
+    }
+};
+
+inline constexpr std::size_t most_blocks_y = 65535;
+
+/// Bytes of what can be read at once from every line of a matrix of a batch, 16 at most.
+struct line_access {
+    std::uintptr_t places = 0;  ///< the bits of all addresses and distances
+
+    template <class T>
+    void add(const T* data, std::size_t leading) {
+        places |= reinterpret_cast<std::uintptr_t>(data) | leading * sizeof(T);
+    }
+    int bytes() const {
+        int result = 16;
+        while (places % static_cast<std::uintptr_t>(result) != 0) result /= 2;
+        return result;
+    }
+};
+
+struct product_access {
+    int a = 0;
+    int b = 0;
+};
+
+template <class Pass>
+void launch_tiles(cuda_context& context, const Pass& pass, std::size_t rows, std::size_t columns,
+                  std::size_t shared_bytes) {
+    const auto kernel = gemm_kernel<Pass>;
+    constexpr std::size_t without_asking = std::size_t{48} * 1024;
+    if (shared_bytes > without_asking) {
+        check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared_bytes)),
+                   "cudaFuncSetAttribute");
+    }
+    const std::size_t tiles =
+        divided_up(pass.product.rows, rows) * divided_up(pass.product.columns, columns);
+    const dim3 blocks(static_cast<unsigned>(tiles), pass.product.split.parts, pass.product.count);
+    launch("gemm", kernel, {blocks, Pass::threads, shared_bytes}, context.stream(), pass);
+}
+
+template <class Tile, bool Wide, class Product>
+void launch_mma(cuda_context& context, const Product& product, const product_access& access) {
+    const auto run = [&](auto along_depth_a, auto along_depth_b) {
+        launch_tiles(context,
+                     mma_pass<Tile, Wide, along_depth_a.value, along_depth_b.value, Product>{
+                         product, access.a, access.b},
+                     Tile::rows, Tile::columns, Tile::shared_bytes);
+    };
+    constexpr std::true_type yes;
+    constexpr std::false_type no;
+    if (product.a.along_depth) {
+        product.b.along_depth ? run(yes, yes) : run(yes, no);
+    } else {
+        product.b.along_depth ? run(no, yes) : run(no, no);
+    }
+}
+
+/// Whether operands of these formats go to tensor cores.
+template <class Product>
+inline constexpr bool multiplies_on_tensor_cores =
+    same_format<typename Product::left, typename Product::right> &&
+    (is_binary16<typename Product::left> ||
+     is_brain16<typename Product::left>)&&std::same_as<typename Product::sum, float>;
+
+/// Whether the device has tensor cores that we know, and the program device code for them.
+template <class Pass>
+bool can_run_mma(const cuda_device& device) {
+    if (device.compute_capability < 80) return false;
+    static const bool compiled = [] {
+        cudaFuncAttributes attributes{};
+        check_cuda(cudaFuncGetAttributes(&attributes, gemm_kernel<Pass>), "cudaFuncGetAttributes");
+        return attributes.ptxVersion >= 80;
+    }();
+    return compiled;
+}
+
+/// Plans the product, launches it by `launch_one(product, tile)`, and adds up the parts of its
+/// depth.
+template <class Product, class LaunchOne>
+void launch_planned(cuda_context& context, Product product, std::span<const tile_size> tiles,
+                    const LaunchOne& launch_one) {
+    const cuda_device& device = context.device();
+    const gemm_plan plan =
+        plan_gemm({product.rows, product.columns, product.depth, product.count}, tiles,
+                  static_cast<std::size_t>(device.multiprocessors), device.shared_memory_per_block);
+    if (plan.parts == 1) return launch_one(product, plan.tile);
+
+    const cuda_block partials(
+        context.memory(), context.stream(),
+        sizeof(float) * plan.parts * product.count * product.rows * product.columns);
+    product.split = {plan.parts, plan.part_depth, static_cast<float*>(partials.data())};
+    launch_one(product, plan.tile);
+    const dim3 blocks(static_cast<unsigned>(divided_up(product.columns, 256)),
+                      static_cast<unsigned>(std::min(product.rows, most_blocks_y)), product.count);
+    launch("gemm", gemm_kernel<parts_pass<Product>>, {blocks, parts_pass<Product>::threads},
+           context.stream(), parts_pass<Product>{product});
+}
+
+template <bool Wide, class Product, class... Tiles>
+void launch_on_tensor_cores(cuda_context& context, const Product& product,
+                            const product_access& access, tile_choice<Tiles...>) {
+    constexpr std::array<tile_size, sizeof...(Tiles)> tiles{
+        tile_size{Tiles::rows, Tiles::columns, Tiles::depth, Tiles::shared_bytes}...};
+    launch_planned(context, product, tiles, [&](const Product& planned, std::size_t chosen) {
+        std::size_t i = 0;
+        ((i++ == chosen ? launch_mma<Tiles, Wide>(context, planned, access) : void()), ...);
+    });
+}
+
+template <class Product>
+void launch_simt(cuda_context& context, const Product& product) {
+    using small = simt_pass<1, Product>;
+    using large = simt_pass<2, Product>;
+    constexpr bool is_wide = std::same_as<typename Product::sum, double>;
+    if constexpr (is_wide) {
+        launch_tiles(context, small{product}, small::size, small::size, 0);
+    } else {
+        constexpr std::array<tile_size, 2> tiles{
+            tile_size{large::size, large::size, large::depth, 0},
+            tile_size{small::size, small::size, small::depth, 0}};
+        launch_planned(context, product, tiles, [&](const Product& planned, std::size_t chosen) {
+            if (chosen == 0) {
+                launch_tiles(context, large{planned}, large::size, large::size, 0);
+            } else {
+                launch_tiles(context, small{planned}, small::size, small::size, 0);
+            }
+        });
+    }
+}
+
+/// One launch, or two when the depth is divided; no synchronisation.
+template <class Product>
+void launch_product(cuda_context& context, const Product& product, const product_access& access) {
+    if constexpr (multiplies_on_tensor_cores<Product>) {
+        using format = std::conditional_t<is_brain16<typename Product::left>, bfloat16, float16>;
+        using shapes = gemm_tile<80, format>;
+        if (can_run_mma<parts_pass<Product>>(context.device())) {
+            if (access.a == 16 && access.b == 16) {
+                return launch_on_tensor_cores<true>(context, product, access,
+                                                    typename shapes::tiles{});
+            }
+            return launch_on_tensor_cores<false>(context, product, access,
+                                                 typename shapes::narrow_tiles{});
+        }
+    }
+    launch_simt(context, product);
+}
+
+}  // namespace demi::inline DEMI_ABI::detail

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/// From the sums that a warp holds to lines of the result, by way of shared memory.
+#pragma once
+
+#include <demi/cuda/detail/gemm_product.cuh>
+#include <demi/cuda/detail/gemm_stores.cuh>
+
+#include <cstddef>
+#include <type_traits>
+
+namespace demi::inline DEMI_ABI::detail {
+
+/// How many values of a line of the result a lane stores at once: 16 bytes, and not above 8 values.
+template <class T>
+inline constexpr int line_piece_length = sizeof(T) >= 2 ? 16 / static_cast<int>(sizeof(T)) : 8;
+
+/// Writes `Columns` sums of each of 16 rows that stand in the warp's own shared memory, with
+/// `Columns` + 8 floats from row to row: so no bank is asked twice at once.
+template <int Columns, class Product>
+struct line_writer {
+    static constexpr int row_length = Columns + 8;
+
+    const Product& product;
+    const block_part& part;
+    typename Product::result* to;
+    float* turn;
+
+    /// What accumulators of a tensor-core instruction hold: lane by lane two sums of row
+    /// lane / 4, and two of the row 8 further.
+    __device__ void put(int column, const float (&sums)[4]) const {
+        const int lane = threadIdx.x % 32;
+        float* const at = turn + lane / 4 * row_length + column + lane % 4 * 2;
+        store_shared_pair(at, sums[0], sums[1]);
+        store_shared_pair(at + 8 * row_length, sums[2], sums[3]);
+    }
+
+    /// Between `put` and the next `put`: finishes the sums and stores them.
+    __device__ void write(std::size_t row, std::size_t column) const {
+        __syncwarp();
+        if (part.partials != nullptr) {
+            write_partials(row, column);
+        } else if (product.has_wide_lines) {
+            if (!product.only_scales()) {
+                finish_each(row, column, [&](float& sum, std::size_t r, std::size_t c) {
+                    sum = product.finished(sum, r, c, to);
+                });
+                __syncwarp();
+            }
+            write_pieces(row, column);
+        } else {
+            finish_each(row, column, [&](float sum, std::size_t r, std::size_t c) {
+                product.finish(sum, r, c, to);
+            });
+        }
+        __syncwarp();
+    }
+
+private:
+    using result = typename Product::result;
+
+    /// Lanes side by side in a row: what an epilogue reads and writes is contiguous.
+    template <class Function>
+    __device__ void finish_each(std::size_t row, std::size_t column,
+                                const Function& function) const {
+        const int lane = threadIdx.x % 32;
+        const int rows = static_cast<int>(::min(product.rows - row, std::size_t{16}));
+#pragma unroll
+        for (int i = 0; i < Columns; i += 32) {
+            if (column + i + lane >= product.columns) continue;
+#pragma unroll 4
+            for (int r = 0; r < rows; ++r) {
+                function(turn[r * row_length + i + lane], row + r, column + i + lane);
+            }
+        }
+    }
+
+    __device__ void write_partials(std::size_t row, std::size_t column) const {
+        finish_each(row, column, [&](float sum, std::size_t r, std::size_t c) {
+            part.partials[r * product.columns + c] = sum;
+        });
+    }
+
+    __device__ void write_pieces(std::size_t row, std::size_t column) const {
+        constexpr int length = line_piece_length<result>;
+        constexpr int lanes = Columns / length;
+        const int lane = threadIdx.x % 32;
+        const float factor = product.only_scales() ? product.alpha : 1.0f;
+        const int piece_column = lane % lanes * length;
+#pragma unroll
+        for (int first = 0; first < 16; first += 32 / lanes) {
+            const int r = first + lane / lanes;
+            float sums[length];
+            read_sums(sums, r, piece_column);
+            if (row + r >= product.rows || column + piece_column >= product.columns) continue;
+            value_group<result, length> piece;
+#pragma unroll
+            for (int i = 0; i < length; ++i) {
+                piece.values[i] = device_convert<result>(sums[i] * factor);
+            }
+            result* const at = to + (row + r) * product.c_leading + column + piece_column;
+            if (column + piece_column + length <= product.columns) {
+                store_together(at, piece);
+            } else {
+#pragma unroll
+                for (int i = 0; i < length; ++i) {
+                    if (column + piece_column + i < product.columns) at[i] = piece.values[i];
+                }
+            }
+        }
+    }
+
+    /// Half of the lanes read the second four values first, for those of the others are in the same
+    /// banks.
+    template <int Length>
+    __device__ void read_sums(float (&sums)[Length], int row, int column) const {
+        const auto* const from = reinterpret_cast<const float4*>(turn + row * row_length + column);
+        if constexpr (Length == 4) {
+            put_four(sums, 0, from[0]);
+        } else {
+            static_assert(Length == 8);
+            const int early = threadIdx.x / 4 % 2;
+            const float4 one = from[early];
+            const float4 other = from[1 - early];
+            put_four(sums, 0, early == 0 ? one : other);
+            put_four(sums, 4, early == 0 ? other : one);
+        }
+    }
+
+    template <int Length>
+    static __device__ void put_four(float (&to)[Length], int at, const float4& from) {
+        to[at] = from.x;
+        to[at + 1] = from.y;
+        to[at + 2] = from.z;
+        to[at + 3] = from.w;
+    }
+};
+
+}  // namespace demi::inline DEMI_ABI::detail

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+#include <demi/cuda/cuda_backend.cuh>
+#include <demi/kernels/gemm.hpp>
+#include <demi/kernels/gemm_batched.hpp>
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <support/bits.hpp>
+#include <support/catch.hpp>
+#include <support/matrices.hpp>
+#include <vector>
+
+namespace {
+
+using demi::layout;
+using demi::matrix_view;
+
+/// A matrix with poisoned padding, on the host and on the device.
+template <class T>
+class device_matrix {
+public:
+    /// `alignment`: bytes that the address and the distance of lines are a multiple of, and of no
+    /// larger power of two.
+    device_matrix(const demi::cuda_backend& where, std::size_t rows, std::size_t columns,
+                  layout order, std::size_t alignment = sizeof(T))
+        : where_(where),
+          order_(order),
+          offset_(alignment / sizeof(T)),
+          host_(rows, columns, order, padding(order == layout::row_major ? columns : rows)),
+          device_(where.template make_buffer<T>(offset_ + host_.memory().size())) {
+        upload();
+    }
+
+    device_matrix& fill(matrix_rng& rng, float largest = 1) {
+        host_.fill(rng, largest);
+        return upload();
+    }
+    template <class Function>
+    device_matrix& set_each(const Function& value) {
+        for (std::size_t r = 0; r < host().rows(); ++r) {
+            for (std::size_t c = 0; c < host().columns(); ++c) {
+                host_.view()(r, c) = demi::convert<T>(static_cast<float>(value(r, c)));
+            }
+        }
+        return upload();
+    }
+    device_matrix& set(std::size_t row, std::size_t column, float value) {
+        host_.view()(row, column) = demi::convert<T>(value);
+        return upload();
+    }
+
+    matrix_view<const T> host() const { return host_.view(); }
+    matrix_view<T> view() {
+        return {device_.data() + offset_, host().rows(), host().columns(),
+                host().leading_dimension(), order_};
+    }
+    matrix_view<const T> constant() { return view(); }
+
+    /// What the device has now.
+    padded_matrix<T> result() const {
+        padded_matrix<T> now = host_;
+        where_.download(device_.data() + offset_, now.view().data(), now.memory().size());
+        return now;
+    }
+
+private:
+    std::size_t padding(std::size_t line) const {
+        std::size_t leading = line + 1;
+        while (leading % offset_ != 0 || leading % (2 * offset_) == 0) ++leading;
+        return leading - line;
+    }
+    device_matrix& upload() {
+        where_.upload(host_.memory().data(), device_.data() + offset_, host_.memory().size());
+        return *this;
+    }
+
+    demi::cuda_backend where_;
+    layout order_;
+    std::size_t offset_;
+    padded_matrix<T> host_;
+    demi::cuda_buffer<T> device_;
+};
+
+template <class T>
+std::vector<T> bits_of_result(const device_matrix<T>& matrix) {
+    return matrix.result().memory();
+}
+
+layout bit_layout(std::size_t bits, int bit) {
+    return bits >> bit & 1 ? layout::column_major : layout::row_major;
+}
+
+struct product_case {
+    std::size_t m, n, k;
+    std::size_t layouts;  ///< bits: of a, b, c
+    std::size_t alignment;
+    float alpha = 1;
+    float beta = 0;
+};
+
+/// Elements that are further from the exact product than they may be, or touched padding.
+template <class A, class B, class C, class Multiply>
+std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& now,
+                           matrix_rng& rng, const Multiply& multiply) {
+    const auto aligned = [&](std::size_t size) { return std::max(now.alignment, size); };
+    device_matrix<A> a(where, now.m, now.k, bit_layout(now.layouts, 0), aligned(sizeof(A)));
+    device_matrix<B> b(where, now.k, now.n, bit_layout(now.layouts, 1), aligned(sizeof(B)));
+    device_matrix<C> c(where, now.m, now.n, bit_layout(now.layouts, 2), aligned(sizeof(C)));
+    a.fill(rng);
+    b.fill(rng);
+    if (now.beta != 0) c.fill(rng);
+    multiply(a.constant(), b.constant(), c.view());
+    const padded_matrix<C> found = c.result();
+    return count_wrong(now.alpha, a.host(), b.host(), now.beta, c.host(), found.view()) +
+           (found.padding_is_untouched() ? 0 : 1'000'000);
+}
+
+template <class A, class B, class C>
+std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& now,
+                           matrix_rng& rng) {
+    return wrong_elements<A, B, C>(where, now, rng, [&](auto a, auto b, auto c) {
+        demi::gemm(where, a, b, c, {now.alpha, now.beta});
+    });
+}
+
+/// Odd sizes up to `largest`, each with another layout, alignment, and pair of factors.
+template <class A, class B, class C>
+void check_odd_sizes(std::size_t largest, std::size_t step) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(largest + step);
+    std::size_t i = 0;
+    for (std::size_t size = 1; size <= largest; size += step, ++i) {
+        const auto other = [&] { return random_size(rng, 0, (largest - 1) / 2) * 2 + 1; };
+        std::array<std::size_t, 3> sizes{size, other(), other()};
+        std::rotate(sizes.begin(), sizes.begin() + i % 3, sizes.end());
+        const product_case now{sizes[0],
+                               sizes[1],
+                               sizes[2],
+                               i % 8,
+                               std::size_t{2} << (i / 8 + i) % 4,
+                               i % 5 == 0 ? 0.75f : 1.0f,
+                               i % 3 == 0 ? -0.5f : 0.0f};
+        CAPTURE(now.m, now.n, now.k, now.layouts, now.alignment, now.alpha, now.beta);
+        const std::size_t wrong = wrong_elements<A, B, C>(where, now, rng);
+        CHECK(wrong == 0);
+    }
+}
+
+float small_integer(std::size_t row, std::size_t column) {
+    return static_cast<float>((row * 7 + column * 3) % 9) - 4;
+}
+
+/// A user's function that is no template and writes memory.
+struct count_calls {
+    unsigned* calls;
+    std::size_t columns;
+
+    __device__ __host__ float operator()(float value, demi::matrix_position at) const {
+        unsigned* const call = calls + at.row * columns + at.column;
+#if defined(__CUDA_ARCH__)
+        atomicAdd(call, 1u);
+#else
+        ++*call;
+#endif
+        return value;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("products of 16-bit matrices are within the error of a float sum") {
+    SECTION("float16") { check_odd_sizes<demi::float16, demi::float16, demi::float16>(200, 2); }
+    SECTION("bfloat16 with a float result") {
+        check_odd_sizes<demi::bfloat16, demi::bfloat16, float>(200, 4);
+    }
+}
+
+TEST_CASE("products of other and of mixed formats are within the error of their sums") {
+    SECTION("float") { check_odd_sizes<float, float, float>(200, 8); }
+    SECTION("float16 and float") { check_odd_sizes<demi::float16, float, demi::bfloat16>(130, 9); }
+    SECTION("two 16-bit formats") { check_odd_sizes<demi::float16, demi::bfloat16, float>(100, 9); }
+    SECTION("two 8-bit formats") {
+        check_odd_sizes<demi::float8_e4m3, demi::float8_e5m2, demi::float16>(100, 9);
+    }
+}
+
+TEST_CASE("every tile computes every pair of layouts") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(5);
+    using half = demi::float16;
+    const auto with = [&](const auto& launch) {
+        return [&](auto a, auto b, auto c) {
+            auto product = demi::detail::make_product(1, a, b, 0, c, demi::no_epilogue{}, false);
+            product.has_wide_lines = true;
+            launch(product);
+        };
+    };
+    for (std::size_t layouts = 0; layouts < 4; ++layouts) {
+        for (const auto& [m, n, k] : {std::array<std::size_t, 3>{256, 128, 128},
+                                      {264, 136, 40},
+                                      {40, 24, 8},
+                                      {130, 120, 33}}) {
+            CAPTURE(layouts, m, n, k);
+            const product_case now{m, n, k, layouts, 16};
+            const auto tile = [&](auto shape) {
+                return wrong_elements<half, half, half>(
+                    where, now, rng, with([&](auto product) {
+                        demi::detail::launch_mma<decltype(shape), true>(where.context(), product,
+                                                                        {16, 16});
+                    }));
+            };
+            CHECK(tile(demi::mma_tile<256, 128, 32, 64, 64, 3>{}) == 0);
+            CHECK(tile(demi::mma_tile<128, 128, 32, 64, 64, 4>{}) == 0);
+            using narrow = demi::float8_e4m3;
+            const auto with_8_bits = wrong_elements<half, half, narrow>(
+                where, now, rng, with([&](auto product) {
+                    demi::detail::launch_mma<demi::mma_tile<64, 64, 32, 32, 32, 4>, true>(
+                        where.context(), product, {16, 16});
+                }));
+            CHECK(with_8_bits == 0);
+            const auto large = wrong_elements<float, float, float>(
+                where, now, rng, with([&](auto product) {
+                    using pass = demi::detail::simt_pass<2, decltype(product)>;
+                    demi::detail::launch_tiles(where.context(), pass{product}, pass::size,
+                                               pass::size, 0);
+                }));
+            CHECK(large == 0);
+        }
+    }
+}
+
+TEST_CASE("types of one format are the same to a product") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(6);
+    const product_case now{33, 50, 40, 5, 4};
+    CHECK(wrong_elements<__half, demi::float16, __half>(where, now, rng) == 0);
+    CHECK(wrong_elements<__nv_bfloat16, demi::bfloat16, float>(where, now, rng) == 0);
+}
+
+TEMPLATE_TEST_CASE("products that fit into the sums are exact", "", demi::float16, float, double) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    // Sums of products with this fit into double only.
+    const float more = std::is_same_v<TestType, double> ? 0x1p-20f : 0.0f;
+    const auto value_a = [=](std::size_t r, std::size_t s) { return small_integer(r, s) + more; };
+    const auto value_b = [=](std::size_t r, std::size_t s) { return small_integer(s, r) - more; };
+    for (std::size_t layouts = 0; layouts < 8; ++layouts) {
+        device_matrix<TestType> a(where, 70, 90, bit_layout(layouts, 0));
+        device_matrix<TestType> b(where, 90, 50, bit_layout(layouts, 1));
+        device_matrix<TestType> c(where, 70, 50, bit_layout(layouts, 2));
+        a.set_each(value_a);
+        b.set_each(value_b);
+        demi::gemm(where, a.constant(), b.constant(), c.view());
+        const auto found = c.result();
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < 70; ++r) {
+            for (std::size_t s = 0; s < 50; ++s) {
+                double exact = 0;
+                for (std::size_t i = 0; i < 90; ++i) {
+                    exact += double{value_a(r, i)} * double{value_b(i, s)};
+                }
+                if (!(demi::convert<double>(found.view()(r, s)) == exact)) ++wrong;
+            }
+        }
+        CAPTURE(layouts);
+        CHECK(wrong == 0);
+    }
+}
+
+TEMPLATE_TEST_CASE("NaN and infinity reach their row or column, and nothing else", "",
+                   demi::float16, float) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(8);
+    const std::size_t m = 71, n = 67, k = 45;
+    device_matrix<TestType> a(where, m, k, layout::row_major);
+    device_matrix<TestType> b(where, k, n, layout::row_major);
+    device_matrix<TestType> c(where, m, n, layout::row_major);
+    a.fill(rng).set(66, 44, std::nanf(""));
+    b.set_each([](std::size_t, std::size_t) { return 0.5f; }).set(44, 3, HUGE_VALF);
+    demi::gemm(where, a.constant(), b.constant(), c.view());
+    const auto found = c.result();
+    std::size_t wrong = 0;
+    for (std::size_t r = 0; r < m; ++r) {
+        for (std::size_t s = 0; s < n; ++s) {
+            const auto value = found.view()(r, s);
+            const bool right = r == 66  ? demi::is_nan(value)
+                               : s == 3 ? demi::is_infinite(value)
+                                        : demi::is_finite(value);
+            if (!right) ++wrong;
+        }
+    }
+    CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("an empty inner dimension leaves beta times the result", "", demi::float16,
+                   float) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    device_matrix<TestType> a(where, 70, 0, layout::row_major);
+    device_matrix<TestType> b(where, 0, 9, layout::row_major);
+    device_matrix<TestType> c(where, 70, 9, layout::column_major);
+    const auto all_equal = [&](float expected) {
+        const auto found = c.result();
+        std::size_t wrong = 0;
+        for (std::size_t r = 0; r < 70; ++r) {
+            for (std::size_t s = 0; s < 9; ++s) {
+                if (!(demi::convert<float>(found.view()(r, s)) == expected)) ++wrong;
+            }
+        }
+        return wrong == 0;
+    };
+    demi::gemm(where, a.constant(), b.constant(), c.view());
+    CHECK(all_equal(0));
+    c.set_each([](std::size_t, std::size_t) { return 3.0f; });
+    demi::gemm(where, a.constant(), b.constant(), c.view(), {1, 0.5f});
+    CHECK(all_equal(1.5f));
+}
+
+TEMPLATE_TEST_CASE("epilogues see each value once, at its place", "", demi::float16, float) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    const std::size_t m = 75, n = 72, k = 24;
+    for (std::size_t layouts = 0; layouts < 8; ++layouts) {
+        // A result whose lines are stored in pieces, and one whose are not.
+        for (const std::size_t alignment : {std::size_t{16}, sizeof(TestType)}) {
+            device_matrix<TestType> a(where, m, k, bit_layout(layouts, 0), 16);
+            device_matrix<TestType> b(where, k, n, bit_layout(layouts, 1), 16);
+            device_matrix<TestType> c(where, m, n, bit_layout(layouts, 2), alignment);
+            device_matrix<TestType> before(where, m, n, bit_layout(~layouts, 2));
+            device_matrix<float> offsets(where, 1, n, layout::row_major);
+            a.set_each(small_integer);
+            b.set_each(small_integer);
+            c.set_each([](std::size_t r, std::size_t) { return static_cast<float>(r % 3); });
+            offsets.set_each([](std::size_t, std::size_t s) { return small_integer(s, 1); });
+            demi::gemm(where, a.constant(), b.constant(), c.view(), {0.25f, 2},
+                       demi::then(demi::bias<float>(offsets.view().data()),
+                                  demi::store<TestType>(before.view()), demi::gelu{}));
+            const auto found = c.result();
+            const auto kept = before.result();
+            std::size_t wrong = 0;
+            for (std::size_t r = 0; r < m; ++r) {
+                for (std::size_t s = 0; s < n; ++s) {
+                    float sum = 0;
+                    for (std::size_t i = 0; i < k; ++i) {
+                        sum += small_integer(r, i) * small_integer(i, s);
+                    }
+                    const float value =
+                        0.25f * sum + 2 * static_cast<float>(r % 3) + small_integer(s, 1);
+                    const float result = demi::gelu{}(value);
+                    const float stored = demi::convert<float>(found.view()(r, s));
+                    const double epsilon = demi::format_traits<TestType>::epsilon;
+                    const double allowed = std::fabs(result) * epsilon + 1e-6;
+                    const bool right = demi::convert<float>(kept.view()(r, s)) == value &&
+                                       std::fabs(stored - result) <= allowed;
+                    if (!right) ++wrong;
+                }
+            }
+            CAPTURE(layouts, alignment);
+            CHECK(wrong == 0);
+            CHECK(found.padding_is_untouched());
+            CHECK(kept.padding_is_untouched());
+        }
+    }
+}
+
+TEST_CASE("an epilogue of a user's is called once for each element, divided depth or not") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    for (const auto& [m, n, k] :
+         {std::array<std::size_t, 3>{65, 70, 16}, {65, 70, 2048}, {70, 65, 0}}) {
+        device_matrix<float> a(where, m, k, layout::row_major);
+        device_matrix<float> b(where, k, n, layout::row_major);
+        device_matrix<float> c(where, m, n, layout::column_major);
+        auto calls = where.make_buffer<unsigned>(m * n);
+        demi::gemm(where, a.constant(), b.constant(), c.view(), {}, count_calls{calls.data(), n});
+        std::vector<unsigned> found(m * n);
+        where.download(calls.data(), found.data(), found.size());
+        CAPTURE(m, n, k);
+        CHECK(found == std::vector<unsigned>(m * n, 1));
+    }
+}
+
+TEMPLATE_TEST_CASE("a long inner dimension is divided, and the bits are the same each time", "",
+                   demi::float16, float) {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(10);
+    for (const auto& [m, n, k, alignment] :
+         {std::array<std::size_t, 4>{64, 40, 4096, 16}, {17, 33, 3001, 4}}) {
+        CAPTURE(m, n, k, alignment);
+        device_matrix<TestType> a(where, m, k, layout::row_major, alignment);
+        device_matrix<TestType> b(where, k, n, layout::row_major, alignment);
+        a.fill(rng);
+        b.fill(rng);
+        device_matrix<TestType> first(where, m, n, layout::row_major, alignment);
+        device_matrix<TestType> second(where, m, n, layout::row_major, alignment);
+        device_matrix<TestType> third(where, m, n, layout::column_major, alignment);
+        first.fill(rng);
+        second.set_each(
+            [&](std::size_t r, std::size_t s) { return demi::convert<float>(first.host()(r, s)); });
+        const auto multiply = [&](device_matrix<TestType>& c) {
+            demi::gemm(where, a.constant(), b.constant(), c.view(), {0.5f, 0.25f});
+        };
+        multiply(first);
+        const auto found = first.result();
+        CHECK(count_wrong(0.5f, a.host(), b.host(), 0.25f, first.host(), found.view()) == 0);
+
+        cudaGraph_t graph = nullptr;
+        REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeThreadLocal) ==
+                cudaSuccess);
+        multiply(second);
+        REQUIRE(cudaStreamEndCapture(stream.get(), &graph) == cudaSuccess);
+        cudaGraphExec_t replay = nullptr;
+        REQUIRE(cudaGraphInstantiate(&replay, graph, 0) == cudaSuccess);
+        REQUIRE(cudaGraphLaunch(replay, stream.get()) == cudaSuccess);
+        stream.synchronize();
+        CHECK(same_bits(bits_of_result(second), bits_of_result(first)));
+        CHECK(cudaGraphExecDestroy(replay) == cudaSuccess);
+        CHECK(cudaGraphDestroy(graph) == cudaSuccess);
+    }
+}
+
+TEST_CASE("a batch gives the bits of single products") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    matrix_rng rng(11);
+    using half = demi::float16;
+    const demi::gemm_options options{0.5f, 2};
+
+    SECTION("in lists of any shapes and places") {
+        std::vector<device_matrix<half>> as, bs, batched, single;
+        std::vector<matrix_view<half>> views_a, views_b, views_c;
+        for (std::size_t i = 0; i < 9; ++i) {
+            const std::size_t m = i < 4 ? 40 : 20 + i / 6 * 30;
+            const layout order = i < 6 ? layout::row_major : layout::column_major;
+            as.emplace_back(where, m, 30, layout::row_major, 4).fill(rng);
+            bs.emplace_back(where, 30, 50, order, 4).fill(rng);
+            batched.emplace_back(where, m, 50, order, 4).fill(rng);
+            single.push_back(device_matrix<half>(where, m, 50, order, 4));
+            single.back().set_each([&](std::size_t r, std::size_t s) {
+                return demi::convert<float>(batched.back().host()(r, s));
+            });
+        }
+        for (std::size_t i = 0; i < as.size(); ++i) {
+            views_a.push_back(as[i].view());
+            views_b.push_back(bs[i].view());
+            views_c.push_back(batched[i].view());
+            demi::gemm(where, as[i].constant(), bs[i].constant(), single[i].view(), options);
+        }
+        demi::gemm_batched(where, std::span<const matrix_view<half>>(views_a),
+                           std::span<const matrix_view<half>>(views_b),
+                           std::span<const matrix_view<half>>(views_c), options);
+        for (std::size_t i = 0; i < as.size(); ++i) {
+            CAPTURE(i);
+            CHECK(same_bits(bits_of_result(batched[i]), bits_of_result(single[i])));
+        }
+    }
+
+    SECTION("at equal distances, one operand shared") {
+        device_matrix<half> a(where, 5 * 64, 32, layout::row_major, 16);
+        device_matrix<half> b(where, 32, 24, layout::row_major, 16);
+        device_matrix<half> batched(where, 5 * 64, 24, layout::row_major, 16);
+        device_matrix<half> single(where, 5 * 64, 24, layout::row_major, 16);
+        a.fill(rng);
+        b.fill(rng);
+        const auto rows_of = [](matrix_view<half> whole, std::size_t i) {
+            return matrix_view<half>(&whole(64 * i, 0), 64, whole.columns(),
+                                     whole.leading_dimension(), layout::row_major);
+        };
+        const auto strided = [&](matrix_view<half> whole) {
+            return demi::strided_matrices<half>(rows_of(whole, 0), 64 * whole.leading_dimension(),
+                                                5);
+        };
+        demi::gemm_batched(where, strided(a.view()), demi::strided_matrices<half>(b.view(), 0, 5),
+                           strided(batched.view()));
+        for (std::size_t i = 0; i < 5; ++i) {
+            demi::gemm(where, rows_of(a.view(), i), b.constant(), rows_of(single.view(), i));
+        }
+        CHECK(same_bits(bits_of_result(batched), bits_of_result(single)));
+        const auto found = single.result();
+        CHECK(count_wrong(1.0f, a.host(), b.host(), 0.0f, single.host(), found.view()) == 0);
+    }
+}
