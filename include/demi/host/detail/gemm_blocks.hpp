@@ -90,7 +90,7 @@ private:
                 if (plan_.keeps_rows()) a += layout_.group_size();
                 float* const group = keeps_all ? sums + done * layout_.sums_stride() : sums;
                 multiply(steps, rows, columns, part, group, depth != first,
-                         upcoming(where, done, depth, end, rows_are_packed));
+                         upcoming(where, done, depth, end, rows_are_packed ? a : nullptr));
                 if (!columns.keeps_raw) columns.raw_columns = 0;
                 if (!sliced && depth + steps == end) finish(group, part, worker.scratch);
             }
@@ -99,15 +99,19 @@ private:
         worker.packed_row = where.row;
     }
 
-    /// What is needed after the group of rows from `done` on: the next group, or else the next
-    /// steps of the columns.
+    /// What is needed after the group of rows from `done` on: the next group, which may be packed
+    /// already, or else the next steps of the columns.
     memory_rectangle upcoming(const region& where, std::size_t done, std::size_t depth,
-                              std::size_t end, bool rows_are_packed) const {
+                              std::size_t end, const float* packed_rows) const {
         constexpr std::size_t elements = elements_per_step<Isa>;
         const std::size_t steps = std::min(plan_.block_depth, end - depth);
         const std::size_t next_row = done + group_rows;
         if (next_row < where.rows) {
-            if (a_.packed != nullptr || rows_are_packed) return {};
+            if (a_.packed != nullptr) return {};
+            if (packed_rows != nullptr) {
+                const std::size_t bytes = steps * sizeof(float);
+                return {reinterpret_cast<const char*>(packed_rows), group_rows, bytes, bytes};
+            }
             const std::size_t count = std::min(group_rows, where.rows - next_row);
             return rectangle_of(a_, where.row + next_row, count, depth * elements,
                                 steps * elements);
