@@ -96,11 +96,23 @@ private:
 /// Values from far below to far beyond the format, with NaN and infinity here and there.
 template <class From>
 std::vector<From> values_for(std::size_t count, std::mt19937_64& random) {
+    using format = demi::format_traits<From>;
+    using word = demi::bits_of<From>;
     std::vector<From> values(count);
     for (From& value : values) {
-        const auto bits = static_cast<demi::bits_of<From>>(random());
-        const float small = static_cast<float>(random() % 4096) / 1024 - 2;
-        value = random() % 8 == 0 ? demi::from_bits<From>(bits) : demi::convert<From>(small);
+        const std::uint64_t bits = random();
+        switch (random() % 16) {
+            case 0:
+                value = demi::from_bits<From>(static_cast<word>(bits));
+                break;
+            case 1:
+                value = demi::from_bits<From>(
+                    static_cast<word>((bits & format::sign_mask) | format::exponent_mask |
+                                      (bits % 2 == 0 ? 0 : bits & format::mantissa_mask)));
+                break;
+            default:
+                value = demi::convert<From>(static_cast<float>(bits % 4096) / 1024 - 2);
+        }
     }
     return values;
 }

@@ -96,7 +96,7 @@ std::size_t refusals(const demi::batch_plan& plan) {
 void check_plan(const demi::batch_plan& plan, const training_step& step,
                 demi::cuda_memory_probe& probe) {
     CAPTURE(demi::describe(plan));
-    CHECK(refusals(plan) > 0);
+    CHECK(refusals(plan) > 3);
     CHECK(plan.micro_batch > 100);
     CHECK(plan.peak >= plan.micro_batch * training_step::bytes_per_sample);
     CHECK(plan.not_returned == 0);
@@ -110,9 +110,11 @@ void check_plan(const demi::batch_plan& plan, const training_step& step,
     CHECK(works(step.where));
 }
 
+/// Begins so high that the first trials are refused, each at another place.
 demi::batch_plan_settings without_margin() {
     demi::batch_plan_settings settings;
     settings.margin = 0;
+    settings.start = 4000;
     settings.updates_per_trial = 1;
     return settings;
 }

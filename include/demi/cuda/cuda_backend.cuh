@@ -138,12 +138,6 @@ public:
         detail::cuda_reduce(*context_, result, reducer, operands...);
     }
 
-    template <class A, class B, class C, class Epilogue>
-    void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
-              matrix_view<C> c, const Epilogue& epilogue) const {
-        detail::cuda_gemm(*context_, alpha, a, b, beta, c, epilogue);
-    }
-
     /// See kernels/matrix_cast.hpp.
     template <class From, class To, class Rounding>
     void cast_matrix(const matrix_view<const From>& from, const matrix_view<To>& to,
@@ -163,6 +157,12 @@ public:
     void cast_transpose(const matrix_view<const From>& from, const matrix_view<To>& to,
                         const matrix_view<To>& turned, const Scaling& scaling) const {
         detail::cuda_cast_transpose(*context_, from, to, turned, scaling);
+    }
+
+    template <class A, class B, class C, class Epilogue>
+    void gemm(float alpha, matrix_view<const A> a, matrix_view<const B> b, float beta,
+              matrix_view<C> c, const Epilogue& epilogue) const {
+        detail::cuda_gemm(*context_, alpha, a, b, beta, c, epilogue);
     }
 
     template <class Batch, class Epilogue>
