@@ -3,6 +3,8 @@
 /// with what an emulator counted: lines "<part of a kernel's name> <counter> <least> <most>".
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/cast.hpp>
+#include <demi/kernels/float8_cast.hpp>
+#include <demi/kernels/matrix_cast.hpp>
 #include <demi/training/adamw.hpp>
 #include <demi/training/optimizer.hpp>
 
@@ -91,6 +93,49 @@ void cast(const demi::cuda_backend& where) {
     expect_no_hidden_cost();
 }
 
+/// A matrix that lies in whole sectors: full ones are moved whichever way it turns.
+template <class From, class To>
+void cast_matrix(const demi::cuda_backend& where, demi::layout target) {
+    constexpr std::size_t rows = 768, columns = 640, count = rows * columns;
+    auto from = where.make_buffer<From>(count);
+    auto to = where.make_buffer<To>(count);
+    demi::cast(where, demi::matrix_view<From>(from.data(), rows, columns),
+               demi::matrix_view<To>(to.data(), rows, columns, target));
+    where.stream().synchronize();
+
+    expect_traffic("matrix", "load", count * sizeof(From));
+    expect_traffic("matrix", "store", count * sizeof(To));
+    expect("kernel", "launches", 1, 1);
+    expect_no_hidden_cost();
+}
+
+/// Values, transpose and amax of one read.
+template <class From>
+void cast_transpose(const demi::cuda_backend& where) {
+    constexpr std::size_t rows = 768, columns = 640, count = rows * columns;
+    auto from = where.make_buffer<From>(count);
+    auto to = where.make_buffer<demi::float8_e4m3>(count);
+    auto turned = where.make_buffer<demi::float8_e4m3>(count);
+    auto numbers = where.make_buffer<float>(3);
+    float* const scale = numbers.data();
+    demi::cast_transpose(where, demi::matrix_view<From>(from.data(), rows, columns),
+                         demi::matrix_view<demi::float8_e4m3>(to.data(), rows, columns),
+                         demi::matrix_view<demi::float8_e4m3>(turned.data(), columns, rows),
+                         {scale, scale + 1, scale + 2});
+    where.stream().synchronize();
+
+    // Every thread reads the scale, every block raises amax.
+    constexpr std::uint64_t blocks = 30, threads = 256;
+    const std::uint64_t read = count * sizeof(From);
+    expect("matrix", "global_load_bytes", read, read + blocks * threads * sizeof(float));
+    expect("matrix", "global_load_sectors", read / sector, (read + read / 50) / sector);
+    expect_traffic("matrix", "store", 2 * count);
+    expect("matrix", "atomics", blocks, blocks * 9);
+    expect("kernel", "launches", 1, 1);
+    expect("kernel", "local_bytes", 0, 0);
+    expect("kernel", "bank_conflicts", 0, 0);
+}
+
 /// A step with 16-bit gradients and weights over float masters: the update moves 28 bytes per
 /// parameter.
 template <class Policy>
@@ -125,6 +170,23 @@ const std::map<std::string, std::function<void(const demi::cuda_backend&)>> case
     {"cast_f16_f32", cast<demi::float16, float>},
     {"cast_f32_bf16", cast<float, demi::bfloat16>},
     {"cast_bf16_f32", cast<demi::bfloat16, float>},
+    {"matrix_f32_f16",
+     [](const auto& where) { cast_matrix<float, demi::float16>(where, demi::layout::row_major); }},
+    {"turned_f32_f32",
+     [](const auto& where) { cast_matrix<float, float>(where, demi::layout::column_major); }},
+    {"turned_f32_f16",
+     [](const auto& where) {
+         cast_matrix<float, demi::float16>(where, demi::layout::column_major);
+     }},
+    {"turned_f16_f16",
+     [](const auto& where) {
+         cast_matrix<demi::float16, demi::float16>(where, demi::layout::column_major);
+     }},
+    {"turned_e4m3_f32",
+     [](const auto& where) {
+         cast_matrix<demi::float8_e4m3, float>(where, demi::layout::column_major);
+     }},
+    {"cast_transpose_f16", cast_transpose<demi::float16>},
     {"adamw_f16", [](const auto& where) { step<demi::mixed_float16>(where, 1); }},
     {"step_many_tensors", [](const auto& where) { step<demi::mixed_float16>(where, 700); }},
 };
