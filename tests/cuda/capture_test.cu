@@ -41,6 +41,8 @@ public:
         REQUIRE(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal) == cudaSuccess);
         work();
         REQUIRE(cudaStreamEndCapture(stream.get(), &graph_) == cudaSuccess);
+        // A replay must not free what was allocated outside.
+        CHECK(nodes_of(cudaGraphNodeTypeMemAlloc) + nodes_of(cudaGraphNodeTypeMemFree) == 0);
         REQUIRE(cudaGraphInstantiate(&executable_, graph_, 0) == cudaSuccess);
     }
     ~replayed() {
@@ -48,6 +50,20 @@ public:
         cudaGraphDestroy(graph_);
     }
     replayed(const replayed&) = delete;
+
+    std::size_t nodes_of(cudaGraphNodeType wanted) const {
+        std::size_t count = 0;
+        REQUIRE(cudaGraphGetNodes(graph_, nullptr, &count) == cudaSuccess);
+        std::vector<cudaGraphNode_t> nodes(count);
+        REQUIRE(cudaGraphGetNodes(graph_, nodes.data(), &count) == cudaSuccess);
+        std::size_t found = 0;
+        for (const auto node : nodes) {
+            cudaGraphNodeType type{};
+            REQUIRE(cudaGraphNodeGetType(node, &type) == cudaSuccess);
+            if (type == wanted) ++found;
+        }
+        return found;
+    }
 
     void operator()() const { REQUIRE(cudaGraphLaunch(executable_, stream_.get()) == cudaSuccess); }
 
@@ -223,6 +239,7 @@ TEST_CASE("a captured step of many tensors gives the bits of an eager one") {
     many_tensors captured(where);
     std::vector<demi::cuda_backend::deferred<demi::step_report>> reports;
     const replayed replay(stream, [&] { reports.push_back(captured.step()); });
+    CHECK(replay.nodes_of(cudaGraphNodeTypeKernel) == 4);
     for (int step = 0; step < 4; ++step) {
         CAPTURE(step);
         if (step == 2) {

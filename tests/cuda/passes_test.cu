@@ -183,6 +183,37 @@ TEST_CASE("a transform rounds as its operands say") {
     }
 }
 
+namespace {
+
+/// The random bits that a pass uses around an index of 2^32.
+struct note_random_bits {
+    static constexpr std::uint64_t first = (std::uint64_t{1} << 32) - 5;
+
+    demi::stochastic rounding;
+    std::uint32_t* bits;
+
+    __device__ void operator()() const {
+        const demi::detail::tensor_rounding<demi::stochastic> of_tensor(rounding, 3);
+        const auto of_group = of_tensor.from(first);
+        for (std::size_t i = 0; i < 10; ++i) bits[i] = of_group(i).bits;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("random bits go on beyond 32 bits of an index") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    auto bits = where.make_buffer<std::uint32_t>(10);
+    where.invoke(note_random_bits{{7, 9}, bits.data()});
+    std::vector<std::uint32_t> found(10);
+    where.download(bits.data(), found.data(), found.size());
+    for (std::size_t i = 0; i < 10; ++i) {
+        CHECK(found[i] ==
+              demi::random_bits(demi::random_key(7, 9, 3), note_random_bits::first + i));
+    }
+}
+
 TEST_CASE("a functor is loaded from device memory and may skip") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
