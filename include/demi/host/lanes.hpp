@@ -11,6 +11,11 @@
 
 #include <cstdint>
 
+// Functions for device code may not be called with vectors, not even on the host.
+#if defined(__CUDACC__)
+#error "demi's host kernels need a host compiler: in .cu sources include demi/demi_cuda.cuh"
+#endif
+
 namespace demi::inline DEMI_ABI {
 
 /// What a comparison of packs gives: one truth value per lane. `&&` and `||` evaluate both sides;
