@@ -10,6 +10,7 @@
 #include <demi/host/host_backend.hpp>
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/epilogue.hpp>
+#include <demi/kernels/float8_cast.hpp>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
 #include <demi/kernels/matrix_cast.hpp>

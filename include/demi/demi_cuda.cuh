@@ -12,6 +12,7 @@
 #include <demi/cuda/formats.hpp>
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/epilogue.hpp>
+#include <demi/kernels/float8_cast.hpp>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
 #include <demi/kernels/matrix_cast.hpp>

@@ -60,6 +60,16 @@ auto hand_loops() {
     }
 }
 
+/// What moves the bytes of a cast and computes nothing.
+template <class From>
+auto streams() {
+    if constexpr (std::is_same_v<From, float>) {
+        return hand::narrow_streams();
+    } else {
+        return hand::widen_streams();
+    }
+}
+
 /// A number near `value` that lies in the middle between two of the narrow format: the hard case of
 /// rounding, which random numbers hardly meet.
 template <class To>
@@ -110,6 +120,13 @@ public:
         });
     }
 
+    /// Loops that read and write as many bytes as the cast does.
+    void add_streams() {
+        for (const auto& [name, function, exact] : streams<From>()) {
+            add_hand_loop(name, function, exact, where_.threads(), role::limit);
+        }
+    }
+
     /// The copy reads and writes half of the bytes each.
     void add_copies() {
         const std::size_t half = count_ * (sizeof(From) + sizeof(To)) / 2;
@@ -147,8 +164,8 @@ private:
     }
 
     template <class Function>
-    void add_hand_loop(const std::string& name, Function function, bool exact,
-                       std::size_t threads) {
+    void add_hand_loop(const std::string& name, Function function, bool exact, std::size_t threads,
+                       role part = role::peer) {
         add(
             name,
             [&](To* target) {
@@ -158,7 +175,7 @@ private:
                     });
                 };
             },
-            exact ? role::peer : role::note);
+            exact || part != role::peer ? part : role::note);
     }
 
     session& where_;
@@ -194,9 +211,10 @@ void measure_cast(session& where) {
     if (!where.wants(work, name)) return;
     cast_case<From, To> one(where, beyond_cache);
     one.add_copies();
+    one.add_streams();
     one.measure(work, name,
                 {{.work = work,
-                  .against = "best copy",
+                  .against = "best loop of the same bytes",
                   .part = role::limit,
                   .goal_mean = 0.95,
                   .goal_worst = 0.95}});

@@ -97,6 +97,67 @@ const __m128i* at128(const std::uint16_t* p) { return reinterpret_cast<const __m
     }
 }
 
+/// Calls `step(i)` for every 32nd element, at four places of every 2^18 elements by turns: a loop
+/// from one end to the other waits longer for pages.
+template <class Step>
+[[gnu::target("avx512f"), gnu::always_inline]] inline void by_turns(std::size_t count,
+                                                                    const Step& step) {
+    constexpr std::size_t part = std::size_t{1} << 16;
+    constexpr std::size_t turn = 128;
+    const std::size_t end = count - count % (4 * part);
+    for (std::size_t block = 0; block < end; block += 4 * part) {
+        for (std::size_t at = block; at < block + part; at += turn) {
+            for (std::size_t first = at; first < at + 4 * part; first += part) {
+                for (std::size_t i = first; i < first + turn; i += 32) step(i);
+            }
+        }
+    }
+    for (std::size_t i = end; i < count; i += 32) step(i);
+}
+
+[[gnu::target("avx512f"), gnu::always_inline]] inline void halve_512(const float* from,
+                                                                     std::uint16_t* to) {
+    const __m512i both = _mm512_or_si512(_mm512_loadu_si512(from), _mm512_loadu_si512(from + 16));
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
+}
+
+[[gnu::target("avx512f"), gnu::always_inline]] inline void double_512(const std::uint16_t* from,
+                                                                      float* to) {
+    const __m512i both = _mm512_loadu_si512(from);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to), both);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + 16), both);
+}
+
+[[gnu::target("avx512f")]] void narrow_stream(const float* from, std::uint16_t* to,
+                                              std::size_t count) {
+    for (std::size_t i = 0; i < count; i += 32) halve_512(from + i, to + i);
+    _mm_sfence();
+}
+
+[[gnu::target("avx512f")]] void narrow_stream_by_turns(const float* from, std::uint16_t* to,
+                                                       std::size_t count) {
+    by_turns(
+        count, [=](std::size_t i) __attribute__((target("avx512f"), always_inline)) {
+            halve_512(from + i, to + i);
+        });
+    _mm_sfence();
+}
+
+[[gnu::target("avx512f")]] void widen_stream(const std::uint16_t* from, float* to,
+                                             std::size_t count) {
+    for (std::size_t i = 0; i < count; i += 32) double_512(from + i, to + i);
+    _mm_sfence();
+}
+
+[[gnu::target("avx512f")]] void widen_stream_by_turns(const std::uint16_t* from, float* to,
+                                                      std::size_t count) {
+    by_turns(
+        count, [=](std::size_t i) __attribute__((target("avx512f"), always_inline)) {
+            double_512(from + i, to + i);
+        });
+    _mm_sfence();
+}
+
 [[gnu::target("avx2"), gnu::always_inline]] inline __m256i round_256(__m256 value) {
     const __m256i bits = _mm256_castps_si256(value);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
@@ -170,6 +231,24 @@ std::vector<loop<widen_function>> float_from_bfloat16() {
 #if defined(__x86_64__)
     if (has_512()) all.push_back({"hand AVX-512", widen_bf16_512});
     if (has_256()) all.push_back({"hand AVX2", widen_bf16_256});
+#endif
+    return all;
+}
+
+std::vector<loop<narrow_function>> narrow_streams() {
+    std::vector<loop<narrow_function>> all;
+#if defined(__x86_64__)
+    if (has_512()) all.push_back({"same bytes", narrow_stream, false});
+    if (has_512()) all.push_back({"same bytes, by turns", narrow_stream_by_turns, false});
+#endif
+    return all;
+}
+
+std::vector<loop<widen_function>> widen_streams() {
+    std::vector<loop<widen_function>> all;
+#if defined(__x86_64__)
+    if (has_512()) all.push_back({"same bytes", widen_stream, false});
+    if (has_512()) all.push_back({"same bytes, by turns", widen_stream_by_turns, false});
 #endif
     return all;
 }

@@ -27,4 +27,9 @@ std::vector<loop<widen_function>> float_from_float16();
 std::vector<loop<narrow_function>> bfloat16_from_float();
 std::vector<loop<widen_function>> float_from_bfloat16();
 
+/// Loops past the caches that move the bytes of a cast and compute nothing: two vectors come in for
+/// each one that goes out, or the other way round. Requires arrays at multiples of 64.
+std::vector<loop<narrow_function>> narrow_streams();
+std::vector<loop<widen_function>> widen_streams();
+
 }  // namespace bench::hand

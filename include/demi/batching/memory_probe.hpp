@@ -89,6 +89,7 @@ public:
         probe.suggested_margin();
     }
     { return probe_.suggested_margin(); }
+    void recover() requires recovering_memory_probe<Probe> { probe_.recover(); }
 
 private:
     memory_meter* meter_;

@@ -25,6 +25,7 @@ inline bool says_out_of_memory(std::string_view text) {
                                             "out of device memory",
                                             "out of host memory",
                                             "alloc failed",
+                                            "allocation failed",
                                             "bad alloc",
                                             "memoryallocation",
                                             "not enough memory",

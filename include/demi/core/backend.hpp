@@ -136,6 +136,13 @@ concept backend = std::copyable<B> &&
 ///    `void inspect(value_type&, element_position, Real...)`: when the first says so of the value
 ///    of one block, the second sees each of its elements with its place. That keeps rare questions,
 ///    such as where the first NaN is, out of the fast path.
+/// 8. Optional: `quick`, a type of another reducer with the same `value_type`, and
+///    `bool confirms(const value_type&)`. A backend may then reduce a block with `quick{}`, at most
+///    16 elements per lane, and keep its value if `confirms` says so; if not, it reduces the block
+///    as before. That is for sums in a number type of which most blocks, but not all, need no more.
+///    `quick` may be given packs of elements as they are stored, two in each lane. On a device each
+///    thread decides for its own few elements: `bool absorb(partial<Real>&, const
+///    quick::partial<Real>&)` takes them in, or says that they must be reduced as before.
 template <class R, class Real>
 concept lane_reducer = std::default_initializable<typename R::value_type> &&
     requires(const R& reducer, typename R::template partial<Real>& partial, Real value,

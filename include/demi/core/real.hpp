@@ -17,13 +17,38 @@ namespace demi::inline DEMI_ABI {
 template <class T>
 concept scalar_real = std::same_as<T, float> || std::same_as<T, double>;
 
+namespace detail {
+
+// A compiler makes no vectors of a loop with a call that may set `errno`, as that of the built-in
+// square root may. Each one has its own way to say that it must not, and nothing of that reaches
+// the program's own calls.
+#if defined(__clang__) && defined(__GLIBC__) && !defined(__CUDACC__)
+namespace c_library {
+extern "C" [[gnu::const]] float sqrtf(float) noexcept;
+extern "C" [[gnu::const]] double sqrt(double) noexcept;
+}  // namespace c_library
+inline float root(float value) { return c_library::sqrtf(value); }
+inline double root(double value) { return c_library::sqrt(value); }
+#elif defined(__GNUC__) && !defined(__clang__) && !defined(__CUDACC__)
+inline float root(float value) {
+    float (*function)(float) __attribute__((const)) = &__builtin_sqrtf;
+    return function(value);
+}
+inline double root(double value) {
+    double (*function)(double) __attribute__((const)) = &__builtin_sqrt;
+    return function(value);
+}
+#else
+DEMI_HD inline float root(float value) { return __builtin_sqrtf(value); }
+DEMI_HD inline double root(double value) { return __builtin_sqrt(value); }
+#endif
+
+}  // namespace detail
+
+/// The square root. It may leave `errno` alone, so that loops which call it become vectors.
 template <scalar_real Real>
 DEMI_HD inline Real sqrt(Real value) {
-    if constexpr (std::same_as<Real, float>) {
-        return __builtin_sqrtf(value);
-    } else {
-        return __builtin_sqrt(value);
-    }
+    return detail::root(value);
 }
 
 template <scalar_real Real>
@@ -52,14 +77,15 @@ DEMI_HD constexpr Real select(bool condition, Real if_true, std::type_identity_t
     return condition ? if_true : if_false;
 }
 
-/// What goes with a number type: `wide`, for sums that must not overflow, and `bits`, for tests
-/// that hold under fast-math flags.
+/// What goes with a number type: `wide`, for sums that must not overflow, `narrow`, for short ones,
+/// and `bits`, for tests that hold under fast-math flags.
 template <class Real>
 struct real_traits;
 
 template <>
 struct real_traits<float> {
     using wide = double;
+    using narrow = float;
     using bits = std::uint32_t;
     static constexpr std::uint64_t infinity_bits = 0x7f800000;
 };
@@ -67,6 +93,7 @@ struct real_traits<float> {
 template <>
 struct real_traits<double> {
     using wide = double;
+    using narrow = double;
     using bits = std::uint64_t;
     static constexpr std::uint64_t infinity_bits = 0x7ff0000000000000;
 };
@@ -90,7 +117,13 @@ DEMI_HD constexpr std::uint64_t max(std::uint64_t left, std::uint64_t right) {
     return left > right ? left : right;
 }
 
-/// Sums the lanes of a wide value in a fixed order.
+/// Adds the square of a value to a narrow sum.
+template <scalar_real Real>
+DEMI_HD constexpr void add_square(Real& sum, std::type_identity_t<Real> value) {
+    sum += value * value;
+}
+
+/// Sums the lanes of a wide or narrow value in a fixed order.
 DEMI_HD constexpr double sum_lanes(double value) { return value; }
 
 /// The largest of the lanes.

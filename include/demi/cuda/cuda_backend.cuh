@@ -4,9 +4,11 @@
 
 #include <demi/core/backend.hpp>
 #include <demi/cuda/context.hpp>
+#include <demi/cuda/float8_cast.cuh>
 #include <demi/cuda/formats.hpp>
 #include <demi/cuda/gemm.cuh>
 #include <demi/cuda/gemm_batched.cuh>
+#include <demi/cuda/matrix_cast.cuh>
 #include <demi/cuda/reduce.cuh>
 #include <demi/cuda/transform.cuh>
 
@@ -134,6 +136,27 @@ public:
     void reduce(typename Reducer::value_type* result, const Reducer& reducer,
                 const Operands&... operands) const {
         detail::cuda_reduce(*context_, result, reducer, operands...);
+    }
+
+    /// See kernels/matrix_cast.hpp.
+    template <class From, class To, class Rounding>
+    void cast_matrix(const matrix_view<const From>& from, const matrix_view<To>& to,
+                     Rounding rounding) const {
+        detail::cuda_cast_matrix(*context_, from, to,
+                                 detail::rounded_element<To, Rounding>{rounding});
+    }
+
+    /// See kernels/float8_cast.hpp.
+    template <class From, class To, class Scaling>
+    void cast_scaled(const matrix_view<const From>& from, const matrix_view<To>& to,
+                     const Scaling& scaling) const {
+        detail::cuda_cast_matrix(*context_, from, to, detail::scaled_element<To, Scaling>{scaling});
+    }
+
+    template <class From, class To, class Scaling>
+    void cast_transpose(const matrix_view<const From>& from, const matrix_view<To>& to,
+                        const matrix_view<To>& turned, const Scaling& scaling) const {
+        detail::cuda_cast_transpose(*context_, from, to, turned, scaling);
     }
 
     template <class A, class B, class C, class Epilogue>

@@ -17,31 +17,39 @@
 namespace demi::inline DEMI_ABI::detail {
 
 /// Loads only, and few registers: more of them can be under way.
-inline constexpr std::size_t reduce_groups_in_flight = 4;
+inline constexpr unsigned reduce_groups_in_flight = 4;
+/// How many groups go into one quick sum: 16 elements are the most.
+template <class... Operands>
+inline constexpr unsigned quick_groups = std::min<unsigned>(16 / group_size<Operands...>,
+                                                            reduce_groups_in_flight);
 /// Fixed, so that the order of additions is too, on every device.
 inline constexpr std::uint64_t most_reduce_blocks = 1024;
 
 template <class Reducer, class... Operands>
 using partial_of = typename Reducer::template partial<pass_number<Operands...>>;
 
+/// Whether a reducer has a quick one, whose sums it can take in.
+template <class Reducer, class Real>
+concept reduces_quickly = requires(const Reducer& reducer,
+                                   typename Reducer::template partial<Real>& into,
+                                   const typename Reducer::quick::template partial<Real>& few) {
+    { reducer.absorb(into, few) } -> std::same_as<bool>;
+};
+
+template <class Reducer>
+concept inspects = requires(const Reducer& reducer, const typename Reducer::value_type& value) {
+    reducer.wants_inspection(value);
+};
+
 /// Where the blocks leave what they found: a partial, and the value where it took an inspection.
-template <class Reducer, class... Operands>
+template <class Reducer, class Partial>
 struct block_results {
-    partial_of<Reducer, Operands...>* partials;
+    Partial* partials;
     typename Reducer::value_type* inspected;
 
     static constexpr std::size_t bytes_per_block =
-        sizeof(partial_of<Reducer, Operands...>) + sizeof(typename Reducer::value_type);
+        sizeof(Partial) + sizeof(typename Reducer::value_type);
 };
-
-template <class Reducer, class Value>
-__device__ bool wants_inspection(const Reducer& reducer, const Value& value) {
-    if constexpr (requires { reducer.wants_inspection(value); }) {
-        return reducer.wants_inspection(value);
-    } else {
-        return false;
-    }
-}
 
 /// Combines one value of every thread; the result is thread 0's.
 template <class T, class Combine>
@@ -52,34 +60,65 @@ __device__ T reduce_block(const T& value, const Combine& combine) {
     return block_reduce(memory).Reduce(value, combine);
 }
 
+/// The first of two launches: every block reduces its chunks.
 template <class Reducer, class... Operands>
-__global__ void __launch_bounds__(pass_threads)
-    reduce_chunks_kernel(const __grid_constant__ tensor_table<sizeof...(Operands)> table,
-                         const Reducer reducer, const block_results<Reducer, Operands...> results) {
+struct reduce_chunks_pass {
+    using number = pass_number<Operands...>;
     using partial = partial_of<Reducer, Operands...>;
     using value_type = typename Reducer::value_type;
-    partial mine{};
-    walk_chunks<reduce_groups_in_flight, Operands...>(
-        table, [&](auto& held, const auto&, std::uint64_t) {
-            held.widen_all();
-            held.call_each([&](auto... values) { reducer.accumulate(mine, values...); });
+
+    tensor_table<sizeof...(Operands)> table;
+    Reducer reducer;
+    block_results<Reducer, partial> results;
+
+    __device__ void run() const {
+        partial mine{};
+        walk_chunks<reduce_groups_in_flight, 1, Operands...>(
+            table, [&](auto& groups, const auto&) { accumulate_groups(mine, groups); },
+            [&](auto& held, const auto&, std::uint64_t) { accumulate(reducer, mine, held); });
+        const partial all = reduce_block(mine, [&](const partial& left, const partial& right) {
+            partial both = left;
+            reducer.join(both, right);
+            return both;
         });
-    const partial all = reduce_block(mine, [&](const partial& left, const partial& right) {
-        partial both = left;
-        reducer.join(both, right);
-        return both;
-    });
-    __shared__ bool inspect;
-    if (threadIdx.x == 0) {
-        results.partials[blockIdx.x] = all;
-        inspect = wants_inspection(reducer, reducer.finish(all));
+        if (threadIdx.x == 0) results.partials[blockIdx.x] = all;
+        if constexpr (inspects<Reducer>) {
+            __shared__ bool wanted;
+            if (threadIdx.x == 0) wanted = reducer.wants_inspection(reducer.finish(all));
+            __syncthreads();
+            if (wanted) inspect(mine);
+        }
     }
-    __syncthreads();
-    if constexpr (requires(value_type & value) { reducer.wants_inspection(value); }) {
-        if (!inspect) return;
+
+private:
+    template <class By, class Partial, class Held>
+    __device__ static void accumulate(const By& by, Partial& into, Held& held) {
+        held.widen_all();
+        held.call_each([&](auto... values) { by.accumulate(into, values...); });
+    }
+
+    template <class Groups>
+    __device__ void accumulate_groups(partial& into, Groups& groups) const {
+        constexpr unsigned step = quick_groups<Operands...>;
+#pragma unroll
+        for (unsigned first = 0; first < reduce_groups_in_flight; first += step) {
+            if constexpr (reduces_quickly<Reducer, number>) {
+                const typename Reducer::quick quick{};
+                typename Reducer::quick::template partial<number> few{};
+                groups.template each_of<step>(
+                    first, [&](auto& held, std::uint64_t) { accumulate(quick, few, held); });
+                if (reducer.absorb(into, few)) continue;
+            }
+            groups.template each_of<step>(
+                first, [&](auto& held, std::uint64_t) { accumulate(reducer, into, held); });
+        }
+    }
+
+    /// Walks again, in small steps that need few registers; threads that found nothing do not look.
+    __device__ void inspect(const partial& mine) const {
         value_type found = reducer.finish(mine);
-        if (wants_inspection(reducer, found)) {
-            walk_chunks<1, Operands...>(
+        if (reducer.wants_inspection(found)) {
+            walk_chunks<1, reduce_groups_in_flight, Operands...>(
                 table, [&](auto& held, const auto& tensor, std::uint64_t index) {
                     held.widen_all();
                     std::uint64_t at = index;
@@ -94,48 +133,71 @@ __global__ void __launch_bounds__(pass_threads)
             });
         if (threadIdx.x == 0) results.inspected[blockIdx.x] = joined;
     }
-}
+};
 
-template <class Reducer, class... Operands>
-__global__ void __launch_bounds__(pass_threads)
-    reduce_blocks_kernel(const Reducer reducer, const block_results<Reducer, Operands...> results,
-                         const unsigned blocks, typename Reducer::value_type* const result) {
+/// The second launch: one block reduces what the others found.
+template <class Reducer, class Partial>
+struct reduce_blocks_pass {
     using value_type = typename Reducer::value_type;
-    value_type mine{};
-    for (unsigned i = threadIdx.x; i < blocks; i += pass_threads) {
-        value_type next = reducer.finish(results.partials[i]);
-        if (wants_inspection(reducer, next)) next = results.inspected[i];
-        mine = reducer.combine(mine, next);
+
+    Reducer reducer;
+    block_results<Reducer, Partial> results;
+    unsigned blocks;
+    value_type* result;
+
+    __device__ void run() const {
+        value_type mine{};
+        for (unsigned i = threadIdx.x; i < blocks; i += pass_threads) {
+            mine = reducer.combine(mine, of_block(i));
+        }
+        const value_type all =
+            reduce_block(mine, [&](const value_type& left, const value_type& right) {
+                return reducer.combine(left, right);
+            });
+        if (threadIdx.x == 0) *result = all;
     }
-    const value_type all = reduce_block(mine, [&](const value_type& left, const value_type& right) {
-        return reducer.combine(left, right);
-    });
-    if (threadIdx.x == 0) *result = all;
+
+private:
+    __device__ value_type of_block(unsigned block) const {
+        const value_type value = reducer.finish(results.partials[block]);
+        if constexpr (inspects<Reducer>) {
+            if (reducer.wants_inspection(value)) return results.inspected[block];
+        }
+        return value;
+    }
+};
+
+template <class Pass>
+__global__ void __launch_bounds__(pass_threads) reduce_kernel(const __grid_constant__ Pass pass) {
+    pass.run();
 }
 
 /// See requirement 6 of `backend`. Two launches; no synchronisation.
 template <class Reducer, class... Operands>
 void cuda_reduce(cuda_context& context, typename Reducer::value_type* result,
                  const Reducer& reducer, const Operands&... operands) {
-    using results_type = block_results<Reducer, Operands...>;
+    using partial = partial_of<Reducer, Operands...>;
+    using results_type = block_results<Reducer, partial>;
+    using chunks_pass = reduce_chunks_pass<Reducer, Operands...>;
+    using blocks_pass = reduce_blocks_pass<Reducer, partial>;
     static_assert(std::is_trivially_copyable_v<Reducer>, "a reducer travels as bytes");
     constexpr std::uint64_t room = cuda_context::workspace_size / results_type::bytes_per_block;
     constexpr std::uint64_t most_blocks = std::min(most_reduce_blocks, room);
     static_assert(most_blocks >= 64, "the values of this reduction are too large");
+    constexpr std::size_t chunk = pass_chunk<reduce_groups_in_flight, Operands...>;
 
-    const auto table = make_tensor_table<sizeof...(Operands)>(
-        context, group_size<Operands...>, pass_chunk<reduce_groups_in_flight, Operands...>,
-        operands...);
+    const auto table = make_tensor_table<sizeof...(Operands)>(context, group_size<Operands...>,
+                                                              chunk, operands...);
     const auto blocks = static_cast<unsigned>(std::min(table.chunks, most_blocks));
-    auto* const partials = static_cast<partial_of<Reducer, Operands...>*>(context.workspace());
+    auto* const partials = static_cast<partial*>(context.workspace());
     const results_type results{
         partials, reinterpret_cast<typename Reducer::value_type*>(partials + most_blocks)};
     if (blocks != 0) {
-        launch("reduce", reduce_chunks_kernel<Reducer, Operands...>, {blocks, pass_threads},
-               context.stream(), table, reducer, results);
+        launch("reduce", reduce_kernel<chunks_pass>, {blocks, pass_threads}, context.stream(),
+               chunks_pass{table, reducer, results});
     }
-    launch("reduce", reduce_blocks_kernel<Reducer, Operands...>, {1, pass_threads},
-           context.stream(), reducer, results, blocks, result);
+    launch("reduce", reduce_kernel<blocks_pass>, {1, pass_threads}, context.stream(),
+           blocks_pass{reducer, results, blocks, result});
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

@@ -34,7 +34,9 @@ inline constexpr bool only_copies = requires {
     requires Functor::copies;
 };
 
-inline constexpr std::size_t transform_groups_in_flight = 2;
+/// Two, or four of operands so few that two keep little memory under way and few registers busy.
+template <class... Operands>
+inline constexpr std::size_t transform_groups_in_flight = sizeof...(Operands) <= 2 ? 4 : 2;
 
 template <class Functor, class... Operands>
 struct transform_pass {
@@ -47,17 +49,31 @@ struct transform_pass {
         if constexpr (requires { function.skip(); }) {
             if (function.skip()) return;
         }
-        walk_chunks<transform_groups_in_flight, Operands...>(
-            table, [&](auto& held, const auto& tensor, std::uint64_t index) {
-                if constexpr (only_copies<Functor>) {
-                    copy_first_to_second(held, index, tensor.tensor, roundings);
-                } else {
-                    held.widen_all();
-                    held.call_each(function);
-                    held.narrow_all(index, tensor.tensor, roundings);
-                }
-                held.write(tensor.data, index);
+        walk_chunks<transform_groups_in_flight<Operands...>, 1, Operands...>(
+            table,
+            [&](auto& groups, const auto& tensor) {
+                const auto rounding = roundings.of_tensor(tensor.tensor);
+                groups.each([&](auto& held, std::uint64_t index) {
+                    apply(function, held, tensor.data, index, rounding);
+                });
+            },
+            [&](auto& held, const auto& tensor, std::uint64_t index) {
+                apply(function, held, tensor.data, index, roundings.of_tensor(tensor.tensor));
             });
+    }
+
+private:
+    template <class Function, class Held, class Roundings>
+    __device__ static void apply(const Function& function, Held& held, void* const* data,
+                                 std::uint64_t index, const Roundings& rounding) {
+        if constexpr (only_copies<Functor>) {
+            copy_first_to_second(held, index, rounding);
+        } else {
+            held.widen_all();
+            held.call_each(function);
+            held.narrow_all(index, rounding);
+        }
+        held.write(data, index);
     }
 };
 
@@ -72,9 +88,9 @@ template <class Functor, class... Operands>
 void cuda_transform(cuda_context& context, const Functor& functor, const Operands&... operands) {
     using pass_type = transform_pass<Functor, Operands...>;
     static_assert(std::is_trivially_copyable_v<Functor>, "a functor travels as bytes");
-    const pass_type pass{make_tensor_table<sizeof...(Operands)>(
-                             context, group_size<Operands...>,
-                             pass_chunk<transform_groups_in_flight, Operands...>, operands...),
+    constexpr std::size_t chunk = pass_chunk<transform_groups_in_flight<Operands...>, Operands...>;
+    const pass_type pass{make_tensor_table<sizeof...(Operands)>(context, group_size<Operands...>,
+                                                                chunk, operands...),
                          functor,
                          {{operands.rounding}...}};
     if (pass.table.chunks == 0) return;

@@ -6,6 +6,7 @@
 #include <demi/host/detail/bfloat16_block.hpp>
 #include <demi/host/detail/dispatch.hpp>
 #include <demi/host/detail/half_block.hpp>
+#include <demi/host/detail/narrow_avx2.hpp>
 #include <demi/host/detail/narrow_avx512.hpp>
 #include <demi/host/detail/stores.hpp>
 #include <demi/precision/convert.hpp>
@@ -52,7 +53,7 @@ DEMI_HOST_KERNEL void convert_numbers(const From* __restrict from, To* __restric
 /// Whether the conversion has a kernel of its own that stores as it is told.
 template <host_isa Isa, class To, class From, class Rounding>
 inline constexpr bool has_streaming_kernel =
-    half_block<Isa>::template converts<To, From, Rounding> ||
+    same_format<To, From> || half_block<Isa>::template converts<To, From, Rounding> ||
     (Isa == host_isa::avx2 && is_bfloat16_conversion<To, From>) ||
     bfloat16_block<Isa>::template converts<To, From, Rounding> ||
     narrow_block<Isa>::template converts<To, From, Rounding>;
@@ -68,6 +69,9 @@ struct block_conversion {
     DEMI_HOST_KERNEL void run() const {
         if constexpr (sizeof(From) <= 2 && sizeof(To) <= 2 && !same_format<To, From>) {
             run_through_floats<Isa>();
+        } else if constexpr (Stores::stream && same_format<To, From>) {
+            stream_lines<Isa>(reinterpret_cast<const std::byte*>(from),
+                              reinterpret_cast<std::byte*>(to), count * sizeof(To));
         } else if constexpr (Stores::stream && !has_streaming_kernel<Isa, To, From, Rounding>) {
             run_through_lines<Isa>();
         } else if constexpr (same_format<To, From>) {
@@ -87,8 +91,31 @@ struct block_conversion {
         }
     }
 
+    /// Four places of a long block by turns: while one waits for a page of its memory to be found,
+    /// the others go on. Places close to each other would confuse the processor's prefetching.
+    /// Requires a block of whole cache lines.
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run_by_turns() const {
+        constexpr std::size_t places = 4;
+        constexpr std::size_t turn = 128;
+        constexpr std::size_t least_part = 16 * 1024;
+        constexpr bool streams = has_streaming_kernel<Isa, To, From, Rounding>;
+        const bool is_long = streams && count >= places * least_part;
+        const std::size_t part = is_long ? count / (places * turn) * turn : 0;
+        for (std::size_t i = 0; i < part; i += turn) {
+            for (std::size_t place = 0; place < places; ++place) {
+                piece(place * part + i, turn).template run<Isa>();
+            }
+        }
+        piece(places * part, count - places * part).template run<Isa>();
+    }
+
 private:
     static constexpr std::size_t step = 512;
+
+    DEMI_HOST_KERNEL block_conversion piece(std::size_t i, std::size_t elements) const {
+        return {from + i, to + i, elements, rounding.from(i)};
+    }
 
     std::size_t part_at(std::size_t i) const { return count - i < step ? count - i : step; }
 
@@ -114,8 +141,19 @@ private:
             const std::size_t part = part_at(i);
             conversion{from + i, reinterpret_cast<To*>(lines), part, rounding.from(i)}
                 .template run<Isa>();
-            stream_lines(lines, reinterpret_cast<std::byte*>(to + i), part * sizeof(To));
+            stream_lines<Isa>(lines, reinterpret_cast<std::byte*>(to + i), part * sizeof(To));
         }
+    }
+};
+
+/// A block whose places are converted by turns.
+template <class Conversion>
+struct turns {
+    Conversion conversion;
+
+    template <host_isa Isa>
+    DEMI_HOST_KERNEL void run() const {
+        conversion.template run_by_turns<Isa>();
     }
 };
 
@@ -129,18 +167,18 @@ template <class To, class From>
 inline constexpr bool has_bfloat16_instruction<To, From, nearest_even> = true;
 
 /// Converts to bfloat16 with `host_isa::avx512_bf16`.
-template <class Stores, class To, class From>
+template <class To, class From>
 void convert_natively(host_isa isa, const From* from, To* to, std::size_t count) {
     using block = bfloat16_block<host_isa::avx512>;
     if constexpr (std::same_as<From, float>) {
-        block::convert_natively<Stores>(from, to, count);
+        block::convert_natively(from, to, count);
     } else {
         constexpr std::size_t step = 512;
         alignas(cache_line_bytes) float numbers[step];
         for (std::size_t i = 0; i < count; i += step) {
             const std::size_t part = count - i < step ? count - i : step;
             convert_block(isa, from + i, numbers, part, nearest_even{});
-            block::convert_natively<Stores>(numbers, to + i, part);
+            block::convert_natively(numbers, to + i, part);
         }
     }
 }
@@ -165,14 +203,20 @@ template <class Stores, class To, class From, class Rounding>
                                  stochastic_block{rounding.key, rounding.first + left});
         }
     }
-    if constexpr (detail::has_bfloat16_instruction<To, From, Rounding>) {
+    // Past the caches the instruction gains nothing.
+    if constexpr (!Stores::stream && detail::has_bfloat16_instruction<To, From, Rounding>) {
         if (isa == host_isa::avx512_bf16) {
-            return detail::convert_natively<Stores>(isa, from, to, count);
+            return detail::convert_natively(isa, from, to, count);
         }
     }
     using block_rounding = detail::block_rounding<Rounding>;
     using conversion = detail::block_conversion<To, From, Rounding, Stores>;
-    detail::run_on(isa, conversion{from, to, count, block_rounding(rounding)});
+    const conversion block{from, to, count, block_rounding(rounding)};
+    if constexpr (Stores::stream) {
+        detail::run_on(isa, detail::turns<conversion>{block});
+    } else {
+        detail::run_on(isa, block);
+    }
 }
 
 }  // namespace demi::inline DEMI_ABI

@@ -21,11 +21,12 @@ struct gemm_packs {
     const packed_panels* b = nullptr;
 };
 
-template <class T>
+template <host_isa Isa, class T>
 operand_form form_of(const gemm_operand<T>& operand) {
     const bool adjacent = operand.line_stride == 1;
-    return {operand.packed != nullptr, std::is_same_v<T, float>, adjacent,
-            adjacent ? operand.depth_stride : operand.line_stride};
+    const bool whole_words = !adjacent && operand.length % elements_per_step<Isa> == 0;
+    return {operand.packed != nullptr, packs_pairs<Isa> ? whole_words : std::is_same_v<T, float>,
+            adjacent, adjacent ? operand.depth_stride : operand.line_stride};
 }
 
 template <host_isa Isa, bool Swapped, class A, class B, class C, class Epilogue>
@@ -33,23 +34,33 @@ void blocked_gemm(const host_context& context, float alpha, const matrix_view<co
                   const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                   const Epilogue& epilogue, const gemm_packs& packs) {
     using finish_type = gemm_finish<Swapped, Epilogue>;
-    const gemm_operand<A> rows{a.data(), a.columns(), a.row_stride(), a.column_stride(), packs.a};
-    const gemm_operand<B> columns{b.data(), b.rows(), b.column_stride(), b.row_stride(), packs.b};
+    const gemm_operand<A> rows{a.data(),       a.rows(),          a.columns(),
+                               a.row_stride(), a.column_stride(), packs.a};
+    const gemm_operand<B> columns{b.data(),          b.columns(),    b.rows(),
+                                  b.column_stride(), b.row_stride(), packs.b};
     const std::size_t concurrency = context.executor == nullptr ? 1 : context.executor->concurrency;
-    const gemm_plan plan = plan_gemm<Isa>(
-        {c.rows(), c.columns(), a.columns(), concurrency, form_of(rows), form_of(columns)});
     const finish_type finish{alpha, beta, epilogue};
+    const gemm_plan plan =
+        plan_gemm<Isa>({c.rows(), c.columns(), a.columns(), concurrency, form_of<Isa>(rows),
+                        form_of<Isa>(columns), std::is_same_v<C, float> && beta == 0});
     const gemm_run<Isa, A, B, C, finish_type> product(plan, rows, columns, c.data(),
                                                       c.leading_dimension(), finish);
     product.run(context);
 }
 
-/// A column-major result is the row-major result of the transposed operands in the other order.
+/// A column-major result is the row-major result of the transposed operands in the other order. So
+/// is a single column, which is better computed as a row: of vectors that are full.
 template <host_isa Isa, class A, class B, class C, class Epilogue>
 void row_major_gemm(const host_context& context, float alpha, const matrix_view<const A>& a,
                     const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                     const Epilogue& epilogue, const gemm_packs& packs) {
-    if (c.order() == layout::row_major) {
+    const bool column = c.columns() == 1 && c.leading_dimension() == 1;
+    const bool packed = packs.a != nullptr || packs.b != nullptr;
+    if (column && c.rows() > 1 && c.order() == layout::row_major && !packed) {
+        const matrix_view<C> row(c.data(), 1, c.rows());
+        blocked_gemm<Isa, true>(context, alpha, transposed(b), transposed(a), beta, row, epilogue,
+                                packs);
+    } else if (c.order() == layout::row_major) {
         blocked_gemm<Isa, false>(context, alpha, a, b, beta, c, epilogue, packs);
     } else {
         blocked_gemm<Isa, true>(context, alpha, transposed(b), transposed(a), beta, transposed(c),

@@ -57,13 +57,12 @@ private:
     /// Packs the columns of a matrix: the lines of the operand.
     template <host_isa Isa, class T>
     void fill(const host_context& context, const matrix_view<const T>& matrix) {
-        const detail::gemm_operand<T> lines{matrix.data(), matrix.rows(), matrix.column_stride(),
-                                            matrix.row_stride()};
+        const detail::gemm_operand<T> lines{matrix.data(), matrix.columns(), matrix.rows(),
+                                            matrix.column_stride(), matrix.row_stride()};
         const std::size_t count = matrix.columns();
         const std::size_t depth = detail::divide_up(matrix.rows(), detail::elements_per_step<Isa>);
         const bool are_rows = (side_ == operand_side::left) == (result_ == layout::row_major);
-        width_ = are_rows ? detail::row_panel_width<Isa>(std::max<std::size_t>(count, 1))
-                          : detail::tile_shape<Isa>::columns;
+        width_ = are_rows ? detail::gemm_plan::group_rows : detail::tile_shape<Isa>::columns;
         block_depth_ = detail::depth_of_blocks(depth);
         const std::size_t blocks = detail::divide_up(depth, block_depth_);
         const detail::panel_shape whole{count, block_depth_, width_};
@@ -76,9 +75,7 @@ private:
             const std::size_t step = index / parts * block_depth_;
             const std::size_t steps = std::min(block_depth_, depth - step);
             const detail::panel_shape shape{std::min(part, count - line), steps, width_};
-            alignas(
-                64) float scratch[detail::gemm_plan::most_depth * detail::tile_shape<Isa>::lanes +
-                                  2 * lines_per_part];
+            alignas(64) float scratch[detail::converted_steps * detail::tile_shape<Isa>::lanes];
             float* const to = memory_.data() + (panels().at(line, step, steps) - memory_.data());
             detail::pack_panels<Isa>(lines, line, step, shape, to, scratch);
         };

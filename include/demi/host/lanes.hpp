@@ -11,6 +11,11 @@
 
 #include <cstdint>
 
+// Functions for device code may not be called with vectors, not even on the host.
+#if defined(__CUDACC__)
+#error "demi's host kernels need a host compiler: in .cu sources include demi/demi_cuda.cuh"
+#endif
+
 namespace demi::inline DEMI_ABI {
 
 /// What a comparison of packs gives: one truth value per lane. `&&` and `||` evaluate both sides;
@@ -120,6 +125,9 @@ public:
         operations::max(result.values_, a.values_, b.values_);
         return result;
     }
+    DEMI_LANE_INLINE friend void add_square(lanes& sum, const lanes& a) {
+        operations::add_square(sum.values_, a.values_);
+    }
     DEMI_LANE_INLINE friend lanes select(const mask& condition, const lanes& if_true,
                                          const lanes& if_false) {
         lanes result;
@@ -181,19 +189,16 @@ public:
         return a *= b;
     }
 
-    /// Adds the lanes, the first one first.
+    /// Adds the lanes: halves, halves of those and so on.
     DEMI_LANE_INLINE friend double sum_lanes(const wide_lanes& a) {
-        double sum = 0;
-        for (int i = 0; i < Count / 2; ++i) sum += a.low_[i];
-        for (int i = 0; i < Count / 2; ++i) sum += a.high_[i];
-        return sum;
+        return operations::sum(a.low_ + a.high_);
     }
 
 private:
     storage low_, high_;
 };
 
-/// The bits of the magnitudes of a pack, without the sign.
+/// The bits of the magnitudes of a pack, without the sign, in a form that is quick to compare.
 template <int Count>
 class bit_lanes {
     using operations = detail::vector_operations<Count>;
@@ -202,8 +207,9 @@ public:
     using storage = typename operations::integers;
 
     DEMI_LANE_INLINE bit_lanes() : values_{} {}
-    DEMI_LANE_INLINE explicit bit_lanes(const lanes<Count>& numbers)
-        : values_(storage(numbers.values()) & 0x7fffffff) {}
+    DEMI_LANE_INLINE explicit bit_lanes(const lanes<Count>& numbers) {
+        operations::magnitudes(values_, numbers.values());
+    }
     DEMI_LANE_INLINE bit_lanes(const bit_lanes& other) : values_(other.values_) {}
     DEMI_LANE_INLINE bit_lanes& operator=(const bit_lanes& other) {
         return values_ = other.values_, *this;
@@ -220,11 +226,7 @@ public:
         return result;
     }
     DEMI_LANE_INLINE friend std::uint32_t max_lanes(const bit_lanes& a) {
-        std::uint32_t largest = 0;
-        for (int i = 0; i < Count; ++i) {
-            largest = demi::max(largest, static_cast<std::uint32_t>(a.values_[i]));
-        }
-        return largest;
+        return operations::largest(a.values_);
     }
 
 private:
@@ -234,6 +236,7 @@ private:
 template <int Count>
 struct real_traits<lanes<Count>> {
     using wide = wide_lanes<Count>;
+    using narrow = lanes<Count>;
     using bits = bit_lanes<Count>;
     static constexpr std::uint32_t infinity_bits = 0x7f800000;
 };
@@ -241,6 +244,11 @@ struct real_traits<lanes<Count>> {
 template <int Count>
 DEMI_LANE_INLINE inline wide_lanes<Count> widen(const lanes<Count>& value) {
     return wide_lanes<Count>(value);
+}
+
+template <int Count>
+DEMI_LANE_INLINE inline double sum_lanes(const lanes<Count>& value) {
+    return sum_lanes(widen(value));
 }
 
 template <int Count>

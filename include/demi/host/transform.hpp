@@ -49,38 +49,37 @@ struct scalar_block {
 /// Calls a functor for scalars for `scalar_step` numbers from `i` on. They lie in arrays of their
 /// own meanwhile, and their count is fixed: so compilers see without a test that no store touches
 /// another operand, and make vectors of the loop where the functor allows it.
-template <class Scalar, class... Operands, class Functor, class... Windows, std::size_t... Index>
+template <class Scalar, class... Operands, class Functor, class... Numbers, std::size_t... Index>
 DEMI_HOST_KERNEL void transform_scalars(const Functor& functor, std::size_t i,
-                                        std::index_sequence<Index...>, const Windows&... windows) {
+                                        std::index_sequence<Index...>, Numbers... numbers) {
     std::tuple<scalar_block<Scalar, Operands>...> blocks;
-    const auto load = [&](auto& block, const auto& window) {
-        for (std::size_t j = 0; j < scalar_step; ++j) block.numbers[j] = window.load(i + j);
+    const auto load = [&](auto& block, auto from) {
+        for (std::size_t j = 0; j < scalar_step; ++j) block.numbers[j] = from.load(i + j);
     };
-    const auto store = [&](const auto& block, const auto& window) {
-        for (std::size_t j = 0; j < scalar_step; ++j) window.store(i + j, block.numbers[j]);
+    const auto store = [&](const auto& block, auto to) {
+        for (std::size_t j = 0; j < scalar_step; ++j) to.store(i + j, block.numbers[j]);
     };
-    (load(std::get<Index>(blocks), windows), ...);
+    (load(std::get<Index>(blocks), numbers), ...);
     for (std::size_t j = 0; j < scalar_step; ++j) {
         functor(static_cast<argument_of<Scalar, Operands>>(std::get<Index>(blocks).numbers[j])...);
     }
-    (store(std::get<Index>(blocks), windows), ...);
+    (store(std::get<Index>(blocks), numbers), ...);
 }
 
-/// Calls the functor for every pack of the first `count` numbers of the windows.
-template <class Pack, class... Operands, class Functor, class... Windows, std::size_t... Index>
+/// Calls the functor for every pack of the first `count` numbers of the operands.
+template <class Pack, class... Operands, class Functor, class... Numbers, std::size_t... Index>
 DEMI_HOST_KERNEL void transform_packs(const Functor& functor, std::size_t count,
-                                      std::index_sequence<Index...> indices,
-                                      const Windows&... windows) {
+                                      std::index_sequence<Index...> indices, Numbers... numbers) {
     std::size_t i = 0;
     if constexpr (pack_traits<Pack>::count == 1) {
         for (; i + scalar_step <= count; i += scalar_step) {
-            transform_scalars<Pack, Operands...>(functor, i, indices, windows...);
+            transform_scalars<Pack, Operands...>(functor, i, indices, numbers...);
         }
     }
     for (; i < count; i += pack_traits<Pack>::count) {
-        std::tuple<decltype((static_cast<void>(windows), Pack{}))...> values{windows.load(i)...};
+        std::tuple<decltype((static_cast<void>(numbers), Pack{}))...> values{numbers.load(i)...};
         functor(static_cast<argument_of<Pack, Operands>>(std::get<Index>(values))...);
-        (windows.store(i, std::get<Index>(values)), ...);
+        (numbers.store(i, std::get<Index>(values)), ...);
     }
 }
 
@@ -113,13 +112,12 @@ private:
         const std::size_t end = piece.end - rest;
         for (std::size_t i = piece.begin; i < end; i += block_elements) {
             const std::size_t count = end - i < block_elements ? end - i : block_elements;
-            (windows.open(i, count), ...);
-            transform_packs<Pack, Operands...>(local, count, indices, windows...);
+            transform_packs<Pack, Operands...>(local, count, indices, windows.open(i, count)...);
             (windows.close(i, count), ...);
         }
         if (rest != 0) {
-            (windows.open_rest(end, rest), ...);
-            transform_packs<Pack, Operands...>(local, rest, indices, windows...);
+            transform_packs<Pack, Operands...>(local, rest, indices,
+                                               windows.open_rest(end, rest)...);
             (windows.close_rest(end, rest), ...);
         }
     }

@@ -36,9 +36,10 @@ void require_same_or_disjoint(std::string_view who, std::span<A> a, std::span<B>
 template <class First, class Other>
 void require_compatible(std::string_view who, const First& first, const Other& other) {
     require_same_shape(who, "operand", other.tensors, "the first operand", first.tensors);
-    if constexpr (First::mode == access::read && Other::mode == access::read) return;
-    for (std::size_t i = 0; i < first.tensors.size(); ++i) {
-        require_same_or_disjoint(who, first.tensors[i], other.tensors[i], i);
+    if constexpr (First::mode != access::read || Other::mode != access::read) {
+        for (std::size_t i = 0; i < first.tensors.size(); ++i) {
+            require_same_or_disjoint(who, first.tensors[i], other.tensors[i], i);
+        }
     }
 }
 

@@ -30,14 +30,13 @@ struct adamw {
 
     /// The update with the bias corrections of one step folded into two factors.
     struct update {
-        static constexpr float largest_gradient = 0x1p63f;
-
         float beta1;
         float beta2;
         float epsilon;
         float step_size;        ///< learning_rate / (1 - beta1^step)
         float root_correction;  ///< 1 / sqrt(1 - beta2^step)
         float weight_factor;    ///< 1 - learning_rate * weight_decay
+        float gradient_limit = 0x1p63f;
 
         template <class Real>
         DEMI_HD void operator()(Real gradient, Real& weight, Real& mean, Real& square) const {
@@ -45,7 +44,7 @@ struct adamw {
             const auto b2 = static_cast<Real>(beta2);
             // A square beyond the largest float would stop this parameter for good; with a bound on
             // the gradient, the step stays one of about the learning rate.
-            const auto limit = static_cast<Real>(largest_gradient);
+            const auto limit = static_cast<Real>(gradient_limit);
             const Real bounded = max(min(gradient, limit), -limit);
             mean = b1 * mean + (1 - b1) * bounded;
             square = b2 * square + (1 - b2) * bounded * bounded;

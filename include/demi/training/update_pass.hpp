@@ -61,7 +61,8 @@ decide_step<ScaleRule, Clip> make_decide_step(const loss_scaler_view<ScaleRule>&
     return {scaler, clip, record, already_unscaled, static_cast<double>(items)};
 }
 
-/// The update rule fused with unscaling, clipping and the cast to the compute copy.
+/// The update rule fused with unscaling, clipping and the cast to the compute copy. A function that
+/// bounds gradients by a member `gradient_limit` is given the lesser of its limit and the clip's.
 template <class Function>
 struct fused_update {
     Function update;
@@ -76,10 +77,16 @@ struct fused_update {
         requires(updates_with<Function, Real, Slots...>)
     DEMI_FLATTEN DEMI_HD void operator()(Real gradient, Real& weight, Slots&... slots) const {
         // Two factors: their product may underflow where the gradient does not.
-        const Real unscaled =
-            gradient * static_cast<Real>(unscale) * static_cast<Real>(clip_factor);
-        const auto limit = static_cast<Real>(clip_limit);
-        update(max(min(unscaled, limit), -limit), weight, slots...);
+        Real unscaled = gradient * static_cast<Real>(unscale);
+        if (clip_factor != 1) unscaled = unscaled * static_cast<Real>(clip_factor);
+        if constexpr (requires { update.gradient_limit; }) {
+            Function bounded = update;
+            bounded.gradient_limit = demi::min(update.gradient_limit, clip_limit);
+            bounded(unscaled, weight, slots...);
+        } else {
+            const auto limit = static_cast<Real>(clip_limit);
+            update(max(min(unscaled, limit), -limit), weight, slots...);
+        }
     }
 };
 

@@ -50,7 +50,8 @@ constexpr bool updates_with_slots(std::index_sequence<Slots...>) {
 /// 1. `operator()(Real gradient, Real& weight, Real& slot...) const`, which gets the unscaled and
 ///    clipped gradient. As a template over `Real` it runs on packs of lanes at full width: it may
 ///    use arithmetic, comparisons, and `sqrt`, `abs`, `min`, `max`, `select` (see core/real.hpp).
-///    As a function of `float` it works too, lane by lane.
+///    As a function of `float` it works too, lane by lane. Where it bounds the gradient itself, to
+///    `gradient_limit` in magnitude, a member of that name saves the bound of the clip.
 /// 2. `static constexpr std::size_t slots`, the number of values it keeps for each parameter, 0 if
 ///    absent. They start at zero.
 /// 3. Optional: `auto at_step(std::uint64_t step) const`, which gives the function of 1 for the

@@ -60,3 +60,17 @@ TEST_CASE("A metered probe takes free memory from its probe and peaks from its m
     CHECK(demi::suggested_margin(probe) == 50);
     meter.deallocate(held, 300);
 }
+
+TEST_CASE("A metered probe recovers as its probe does, if that can") {
+    struct counted : physical {
+        std::size_t* calls;
+        void recover() { ++*calls; }
+    };
+    demi::memory_meter meter;
+    std::size_t calls = 0;
+    demi::metered_probe probe(meter, counted{{}, &calls});
+    probe.recover();
+    CHECK(calls == 1);
+    static_assert(demi::recovering_memory_probe<demi::metered_probe<physical>>);
+    static_assert(!demi::recovering_memory_probe<demi::metered_probe<demi::fixed_budget>>);
+}

@@ -36,6 +36,7 @@ TEST_CASE("A text that says out of memory is recognised in every library's words
         "CUDA error: OUT OF MEMORY",
         "CUBLAS_STATUS_ALLOC_FAILED",
         "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED",
         "cudaErrorMemoryAllocation",
         "VK_ERROR_OUT_OF_DEVICE_MEMORY",
         "RESOURCE_EXHAUSTED: while allocating",

@@ -2,6 +2,8 @@
 /// The functions that a scalar functor may call, for float and double.
 #include <demi/core/real.hpp>
 
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <random>
@@ -39,6 +41,24 @@ TEMPLATE_TEST_CASE("abs clears the sign of every value, zero and NaN included", 
     CHECK(code(demi::abs(TestType{-0.0})) == 0);
     CHECK(demi::abs(-infinity<TestType>) == infinity<TestType>);
     CHECK(code(demi::abs(-not_a_number<TestType>)) == code(not_a_number<TestType>));
+}
+
+TEMPLATE_TEST_CASE("sqrt rounds as the C library's does, in vectors too", "", float, double) {
+    std::mt19937_64 random(9);
+    TestType values[256], roots[256];
+    std::size_t wrong = 0;
+    for (int round = 0; round < 100; ++round) {
+        for (TestType& value : values) {
+            value = std::ldexp(static_cast<TestType>(random() >> 11),
+                               static_cast<int>(random() % 120) - 110);
+        }
+        for (std::size_t i = 0; i < 256; ++i) roots[i] = demi::sqrt(values[i]);
+        for (std::size_t i = 0; i < 256; ++i) wrong += roots[i] != std::sqrt(values[i]);
+    }
+    CHECK(wrong == 0);
+    CHECK(code(demi::sqrt(TestType{-0.0})) == code(TestType{-0.0}));
+    CHECK(demi::sqrt(infinity<TestType>) == infinity<TestType>);
+    CHECK(std::isnan(demi::sqrt(TestType{-1})));
 }
 
 TEMPLATE_TEST_CASE("min and max give the second value when the first is NaN", "", float, double) {

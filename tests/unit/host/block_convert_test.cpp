@@ -131,7 +131,7 @@ TEMPLATE_TEST_CASE("a block converts exactly as one value does, on every instruc
 
 #if defined(__x86_64__)
 TEMPLATE_TEST_CASE("flush flags and rounding mode of the caller do not change a conversion", "",
-                   float16, bfloat16, float8_e4m3) {
+                   float16, bfloat16, float8_e4m3, float8_e5m2) {
     const auto codes = all_codes<TestType>();
     const auto values = boundaries<TestType>();
     for (const host_isa isa : demi_test::available_isas()) {
@@ -240,6 +240,33 @@ TEST_CASE("a block streamed past the caches is the same block, wherever it lies"
     }
 }
 
+TEST_CASE("a block long enough to be streamed in parts is the same block") {
+    constexpr std::size_t count = 2 * demi::detail::stream_elements + 777;
+    std::vector<float> from(count);
+    std::mt19937_64 random(14);
+    for (auto& value : from) {
+        const auto bits = static_cast<std::uint32_t>(random());
+        __builtin_memcpy(&value, &bits, sizeof bits);
+    }
+    const demi::stochastic_block rounding{7, 11};
+    for (const host_isa isa : demi_test::available_isas()) {
+        CAPTURE(std::string(demi::name(isa)));
+        std::vector<bfloat16> to(count), streamed(count);
+        const auto same = [&] {
+            return std::memcmp(to.data(), streamed.data(), count * sizeof(bfloat16)) == 0;
+        };
+        demi::convert_block(isa, from.data(), to.data(), count, rounding);
+        demi::detail::convert_stream(isa, from.data(), streamed.data(), count, rounding);
+        demi::detail::finish_stream();
+        CHECK(same());
+        demi::convert_block(isa, from.data(), to.data(), count, demi::nearest_even{});
+        demi::detail::convert_stream(isa, from.data(), streamed.data(), count,
+                                     demi::nearest_even{});
+        demi::detail::finish_stream();
+        CHECK(same());
+    }
+}
+
 TEST_CASE("streaming goes on across a multiple of 2^32 random indices") {
     std::vector<float> from(3000);
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = 1.0f + 0.001f * static_cast<float>(i);
@@ -276,15 +303,22 @@ TEST_CASE("blocks of any length and alignment touch exactly their own elements")
     for (std::size_t i = 0; i < from.size(); ++i) from[i] = 0.37f * static_cast<float>(i) - 20.0f;
     const auto marker = demi::from_bits<bfloat16>(0xbeef);
     const auto half_marker = demi::from_bits<float16>(0xbeef);
+    const auto byte_marker = demi::from_bits<float8_e4m3>(0x5a);
     int wrong = 0;
     for (const host_isa isa : demi_test::available_isas()) {
         for (std::size_t offset = 0; offset < 5; ++offset) {
             for (std::size_t count = 0; count < 150; ++count) {
                 std::vector<bfloat16> to(200, marker);
                 std::vector<float16> half(200, half_marker);
+                std::vector<float8_e4m3> byte(200, byte_marker);
+                std::vector<float> wide(200, 0.5f);
                 demi::convert_block(isa, from.data() + offset, to.data() + offset, count,
                                     demi::nearest_even{});
                 demi::convert_block(isa, from.data() + offset, half.data() + offset, count,
+                                    demi::nearest_even{});
+                demi::convert_block(isa, from.data() + offset, byte.data() + offset, count,
+                                    demi::nearest_even{});
+                demi::convert_block(isa, byte.data() + offset, wide.data() + offset, count,
                                     demi::nearest_even{});
                 for (std::size_t i = 0; i < to.size(); ++i) {
                     const bool inside = i >= offset && i < offset + count;
@@ -292,6 +326,10 @@ TEST_CASE("blocks of any length and alignment touch exactly their own elements")
                              (inside ? demi::to_bits(bfloat16(from[i])) : 0xbeef);
                     wrong += demi::to_bits(half[i]) !=
                              (inside ? demi::to_bits(float16(from[i])) : 0xbeef);
+                    wrong += demi::to_bits(byte[i]) !=
+                             (inside ? demi::to_bits(float8_e4m3(from[i])) : 0x5a);
+                    wrong += demi::to_bits(wide[i]) !=
+                             demi::to_bits(inside ? float{float8_e4m3(from[i])} : 0.5f);
                 }
             }
         }

@@ -7,6 +7,7 @@
 #include <string>
 #include <support/catch.hpp>
 #include <support/matrices.hpp>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -60,10 +61,10 @@ TEST_CASE("a product of floats is within the rounding errors of its sums in ever
 }
 
 TEST_CASE("a product that spans many blocks is within the rounding errors of its sums") {
-    const std::size_t shapes[][3] = {{1, 1, 5000},    {130, 33, 600}, {1100, 17, 30},
-                                     {1030, 20, 270}, {15, 1100, 40}, {60, 530, 515},
-                                     {1, 300, 700},   {3, 200, 130},  {14, 530, 300},
-                                     {200, 1, 3000},  {33, 31, 8200}, {40, 256, 300}};
+    const std::size_t shapes[][3] = {
+        {1, 1, 5000},   {130, 33, 600}, {1100, 17, 30},  {1030, 20, 270}, {15, 1100, 40},
+        {60, 530, 515}, {1, 300, 700},  {3, 200, 130},   {14, 530, 300},  {200, 1, 3000},
+        {33, 31, 8200}, {40, 256, 300}, {50, 150, 2100}, {1, 600, 1100},  {7, 64, 1030}};
     for (const host_isa isa : available_isas()) {
         matrix_rng rng(7);
         std::size_t errors = 0;
@@ -75,6 +76,54 @@ TEST_CASE("a product that spans many blocks is within the rounding errors of its
         }
         CAPTURE(std::string(name(isa)));
         CHECK(errors == 0);
+    }
+}
+
+TEST_CASE("an element has the same bits in a product of many blocks and in a small one") {
+    matrix_rng rng(31);
+    padded_matrix<float16> b(1000, 270, layout::row_major, 1);
+    b.fill(rng);
+    for (const auto order : {layout::row_major, layout::column_major}) {
+        padded_matrix<float16> a(1100, 1000, order, 2);
+        a.fill(rng);
+        for (const host_isa isa : available_isas()) {
+            if (isa == host_isa::portable) continue;  // takes long, and has the same blocks
+            padded_matrix<float> c(1100, 270, layout::row_major, 3);
+            detail::host_gemm(context_for(isa), 1.0f, std::as_const(a).view(),
+                              std::as_const(b).view(), 0.0f, c.view(), no_epilogue{});
+            std::size_t different = c.padding_is_untouched() ? 0 : 1;
+            for (const std::size_t row : {0u, 530u, 1047u, 1095u}) {
+                const matrix_view<const float16> all = std::as_const(a).view();
+                const matrix_view<const float16> rows(&all(row, 0), 5, 1000,
+                                                      all.leading_dimension(), order);
+                std::vector<float> alone(5 * 270);
+                detail::host_gemm(context_for(isa), 1.0f, rows, std::as_const(b).view(), 0.0f,
+                                  matrix_view<float>(alone.data(), 5, 270), no_epilogue{});
+                for (std::size_t i = 0; i < alone.size(); ++i) {
+                    if (alone[i] != c.view()(row + i / 270, i % 270)) ++different;
+                }
+            }
+            CAPTURE(std::string(name(isa)));
+            CHECK(different == 0);
+        }
+    }
+}
+
+TEST_CASE("a result of one column knows its rows and its old values") {
+    const auto add_place = [](float value, matrix_position at) {
+        return value + 1000.0f * static_cast<float>(at.column) + static_cast<float>(at.row);
+    };
+    for (const host_isa isa : available_isas()) {
+        std::vector<float> a(90 * 40, 1.0f), b(40, 2.0f), c(90, 3.0f);
+        detail::host_gemm(context_for(isa), 1.0f, matrix_view<const float>(a.data(), 90, 40),
+                          matrix_view<const float>(b.data(), 40, 1), 2.0f,
+                          matrix_view<float>(c.data(), 90, 1), add_place);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < c.size(); ++i) {
+            if (c[i] != 86.0f + static_cast<float>(i)) ++wrong;
+        }
+        CAPTURE(std::string(name(isa)));
+        CHECK(wrong == 0);
     }
 }
 

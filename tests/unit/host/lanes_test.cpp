@@ -100,7 +100,7 @@ void check_wide() {
     float numbers[count];
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) {
-        numbers[i] = 1e19f * static_cast<float>(i + 1);
+        numbers[i] = 0x1p63f * static_cast<float>(i + 1);
         sum += static_cast<double>(numbers[i]) * static_cast<double>(numbers[i]);
     }
     using traits = demi::real_traits<demi::lanes<Count>>;
@@ -112,6 +112,11 @@ void check_wide() {
     total -= widen(pack) * 0.0;
     total *= 0.5;
     CHECK(sum_lanes(total) == sum);
+
+    // 16 squares of at most 2^8 times 2^126 are too many for a float, but not those of halves.
+    typename traits::narrow narrow{};
+    add_square(narrow, pack * 0.0625f);
+    CHECK(sum_lanes(narrow) == sum / 256);
 
     numbers[count / 2] = -infinity;
     typename traits::bits largest{};

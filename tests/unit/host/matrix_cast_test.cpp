@@ -6,11 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <random>
 #include <string>
 #include <support/catch.hpp>
 #include <support/matrices.hpp>
 #include <unit/host/available_isas.hpp>
+#include <utility>
 #include <vector>
 
 #if __has_include(<sys/mman.h>)
@@ -64,7 +66,9 @@ std::size_t wrong_elements(const matrix_view<const From>& from, const matrix_vie
 
 struct one_thread {
     demi::host_executor executor = demi::make_thread_executor(1);
-    host_context on(host_isa isa) const { return {isa, &executor, nullptr}; }
+    host_context on(host_isa isa) const {
+        return {isa, &executor, std::pmr::get_default_resource()};
+    }
 };
 
 template <class From, class To, class Rounding>
@@ -146,7 +150,7 @@ TEST_CASE("the random bits of a matrix are those of its target's memory without 
 TEST_CASE("threads share a large matrix and give the same bits") {
     const auto executor = demi::make_thread_executor(3);
     for (const host_isa isa : demi_test::available_isas()) {
-        const host_context context{isa, &executor, nullptr};
+        const host_context context{isa, &executor, std::pmr::get_default_resource()};
         matrix_rng random(7);
         std::size_t wrong = 0;
         for (const std::size_t most_cached : {never_stream, always_stream}) {
@@ -163,20 +167,38 @@ TEST_CASE("threads share a large matrix and give the same bits") {
     }
 }
 
+namespace {
+
+/// A transposing cast of columns into rows that begin with a cache line.
+template <class From, class To>
+std::size_t wrong_aligned_cast(const host_context& context, std::size_t rows, std::size_t columns,
+                               matrix_rng& random) {
+    padded_matrix<From> from(rows, columns, layout::column_major, 5);
+    fill_with_bits(from.view(), random);
+    std::vector<To> memory(rows * columns + 64);
+    const auto past_line = reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
+    To* const aligned = memory.data() + (64 - past_line) % 64 / sizeof(To);
+    const matrix_view<To> to(aligned, rows, columns);
+    const matrix_view<const From> source = from.view();
+    demi::detail::host_cast_matrix(context, source, to, nearest_even{}, always_stream);
+    return wrong_elements(source, matrix_view<const To>(to), nearest_even{});
+}
+
+}  // namespace
+
 TEST_CASE("lines of whole cache lines are streamed when they are transposed") {
     const one_thread thread;
     matrix_rng random(8);
-    for (const host_isa isa : demi_test::available_isas()) {
-        constexpr std::size_t side = 192;
-        padded_matrix<float> from(side, side, layout::column_major, 5);
-        fill_with_bits(from.view(), random);
-        std::vector<float16> memory(side * side + 32);
-        const auto past_line = reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
-        float16* const aligned = memory.data() + (64 - past_line) % 64 / sizeof(float16);
-        const matrix_view<float16> to(aligned, side, side);
-        const matrix_view<const float> source = from.view();
-        demi::detail::host_cast_matrix(thread.on(isa), source, to, nearest_even{}, always_stream);
-        CHECK(wrong_elements(source, matrix_view<const float16>(to), nearest_even{}) == 0);
+    // Part of a band, several of them, and more rows and columns than whole bands have.
+    for (const auto& [rows, columns] : {std::pair{192u, 192u}, {1100u, 544u}, {530u, 2112u}}) {
+        for (const host_isa isa : demi_test::available_isas()) {
+            CAPTURE(std::string(demi::name(isa)), rows, columns);
+            CHECK(wrong_aligned_cast<float, float16>(thread.on(isa), rows, columns, random) == 0);
+            CHECK(wrong_aligned_cast<bfloat16, float>(thread.on(isa), rows, columns, random) == 0);
+            CHECK(wrong_aligned_cast<float, float8_e4m3>(thread.on(isa), rows, columns, random) ==
+                  0);
+            CHECK(wrong_aligned_cast<double, float>(thread.on(isa), rows, columns, random) == 0);
+        }
     }
 }
 

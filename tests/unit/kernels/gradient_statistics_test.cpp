@@ -13,9 +13,13 @@
 #include <support/backends.hpp>
 #include <support/catch.hpp>
 #include <support/random_values.hpp>
+#include <unit/host/available_isas.hpp>
 #include <vector>
 
 namespace {
+
+/// What `gradient_reducer` says of its sum of squares, relative.
+constexpr double promised = 0x1p-18;
 
 demi::non_finite kind_of(double value) {
     return std::isnan(value) ? demi::non_finite::nan
@@ -52,7 +56,7 @@ bool agree(const demi::gradient_statistics& a, const demi::gradient_statistics& 
         return false;
     }
     if (!a.finite()) return a.first_non_finite == b.first_non_finite;
-    return std::fabs(a.sum_of_squares - b.sum_of_squares) <= 1e-12 * b.sum_of_squares;
+    return std::fabs(a.sum_of_squares - b.sum_of_squares) <= promised * b.sum_of_squares;
 }
 
 template <class T, class Backend>
@@ -86,6 +90,101 @@ TEMPLATE_TEST_CASE("one pass learns norm, largest value, and what is not finite 
     CHECK(wrong_statistics<demi::bfloat16>(where, 3, 2000) == 0);
     CHECK(wrong_statistics<demi::float8_e4m3>(where, 4, 1000) == 0);
     CHECK(wrong_statistics<demi::float8_e5m2>(where, 5, 1000) == 0);
+}
+
+namespace {
+
+/// Values of one block each: typical ones, zeros, and magnitudes at and beyond the bounds between
+/// which squares are summed in float.
+template <class T>
+std::vector<T> random_regime(std::mt19937_64& random, std::size_t count) {
+    static constexpr int exponents[][2] = {{-12, 0},  {-3, 3},     {-24, 15},    {-46, -42},
+                                           {57, 60},  {-140, -44}, {-149, -126}, {100, 127},
+                                           {-60, 60}, {-80, -45}};
+    const auto& range = exponents[random() % 10];
+    std::vector<T> values = random_vector<T>(random, count, range[0], range[1]);
+    switch (random() % 4) {
+        case 0:  // the same value again and again: every rounding goes the same way
+            std::fill(values.begin(), values.end(), values[0]);
+            break;
+        case 1:
+            std::fill(values.begin(),
+                      values.begin() + static_cast<std::ptrdiff_t>(random() % count), T{});
+            break;
+        default:
+            break;
+    }
+    for (T& value : values) {
+        if (!demi::is_finite(value)) value = T{};
+    }
+    return values;
+}
+
+/// Lists of tensors of some blocks, each of its own regime, with up to two bad values.
+template <class T, class Backend>
+std::size_t wrong_long_statistics(const Backend& where, std::uint64_t seed, int rounds) {
+    std::mt19937_64 random(seed);
+    std::size_t wrong = 0;
+    for (int round = 0; round < rounds; ++round) {
+        std::vector<std::vector<T>> tensors(random() % 2 + 1);
+        for (auto& tensor : tensors) {
+            for (std::size_t blocks = random() % 4 + 1; blocks > 0; --blocks) {
+                const auto block = random_regime<T>(random, random() % 6000 + 1);
+                tensor.insert(tensor.end(), block.begin(), block.end());
+            }
+        }
+        for (std::size_t bad = random() % 6 > 2 ? 0 : random() % 3; bad > 0; --bad) {
+            auto& tensor = tensors[random() % tensors.size()];
+            tensor[random() % tensor.size()] = random_non_finite<T>(random);
+        }
+        wrong += !agree(demi::measure_gradients(where, tensors), plain_statistics(tensors));
+    }
+    return wrong;
+}
+
+template <class T>
+std::size_t wrong_long_statistics_of_host(std::uint64_t seed, int rounds) {
+    std::size_t wrong = 0;
+    for (const auto isa : demi_test::available_isas()) {
+        wrong +=
+            wrong_long_statistics<T>(demi::host_backend({.threads = 1, .isa = isa}), seed, rounds);
+    }
+    return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of any magnitudes keep the promised accuracy, with every instruction set") {
+    CHECK(wrong_long_statistics_of_host<float>(11, 60) == 0);
+    CHECK(wrong_long_statistics_of_host<demi::float16>(12, 60) == 0);
+    CHECK(wrong_long_statistics_of_host<demi::bfloat16>(13, 60) == 0);
+    CHECK(wrong_long_statistics_of_host<demi::float8_e5m2>(14, 30) == 0);
+}
+
+TEST_CASE("a block beyond the bounds of float is summed in double") {
+    for (const auto isa : demi_test::available_isas()) {
+        const demi::host_backend where({.threads = 1, .isa = isa});
+        for (const float value : {0x1.fp-45f, 0x1.fp58f, 0x1p-149f, 0x1.fffffep127f}) {
+            const std::vector<float> values(5000, value);
+            const double square = static_cast<double>(value) * static_cast<double>(value);
+            const auto found = demi::measure_gradients(where, values);
+            CHECK(found.largest_magnitude == static_cast<double>(value));
+            CHECK(std::fabs(found.sum_of_squares / (5000 * square) - 1) <= 1e-12);
+        }
+    }
+}
+
+TEST_CASE("a typical norm is a hundred times closer than promised") {
+    std::mt19937_64 random(15);
+    std::vector<float> values(100000);
+    std::normal_distribution<float> normal(0, 1e-3f);
+    for (float& value : values) value = normal(random);
+    for (const auto isa : demi_test::available_isas()) {
+        const demi::host_backend where({.threads = 1, .isa = isa});
+        const double sum = plain_statistics<float>({values}).sum_of_squares;
+        CHECK(std::fabs(demi::measure_gradients(where, values).sum_of_squares / sum - 1) <=
+              promised / 100);
+    }
 }
 
 TEMPLATE_TEST_CASE("gradients in double keep their range", "", DEMI_TEST_BACKENDS) {

@@ -23,6 +23,16 @@ struct keep_gradient {
     }
 };
 
+/// The same with a bound of its own, which is not known to whoever calls it.
+struct keep_bounded {
+    float gradient_limit = 4;
+    template <class Real>
+    void operator()(Real gradient, Real& weight) const {
+        const Real limit = gradient_limit;
+        weight = demi::max(demi::min(gradient, limit), -limit);
+    }
+};
+
 struct sum_up {
     template <class Real>
     void operator()(Real gradient, Real& weight, Real& sum) const {
@@ -73,10 +83,11 @@ demi::gradient_statistics bad_statistics() {
     return result;
 }
 
+template <class Function = keep_gradient>
 float given(float gradient, float unscale, float clip_factor, float clip_limit) {
     float weight = 0;
-    demi::detail::fused_update<keep_gradient>{{}, unscale, clip_factor, clip_limit, true}(gradient,
-                                                                                          weight);
+    demi::detail::fused_update<Function>{{}, unscale, clip_factor, clip_limit, true}(gradient,
+                                                                                     weight);
     return weight;
 }
 
@@ -182,11 +193,20 @@ TEST_CASE("the update gets the gradient unscaled and clipped, both ways") {
     CHECK(given(0x1p120f, 0x1p-100f, 0x1p-100f, largest) == 0x1p-80f);
 }
 
+TEST_CASE("an update with a bound of its own gets the lesser of the two") {
+    CHECK(given<keep_bounded>(3.0f, 0.5f, 1.0f, largest) == 1.5f);
+    CHECK(given<keep_bounded>(-64.0f, 0.5f, 0.5f, 3.0f) == -3.0f);
+    CHECK(given<keep_bounded>(64.0f, 0.5f, 0.5f, 3.0f) == 3.0f);
+    CHECK(given<keep_bounded>(64.0f, 0.5f, 0.5f, 5.0f) == 4.0f);
+    CHECK(given<keep_bounded>(-64.0f, 0.5f, 0.5f, largest) == -4.0f);
+}
+
 TEST_CASE("whatever gets so far, the update sees a finite gradient") {
     for (const float gradient : {infinity, -infinity, not_a_number, -not_a_number, largest}) {
         for (const float unscale : {0x1p-120f, 1.0f, 0x1p120f}) {
             CHECK(std::isfinite(given(gradient, unscale, 1.0f, largest)));
             CHECK(std::fabs(given(gradient, unscale, 1.0f, 2.0f)) <= 2.0f);
+            CHECK(std::fabs(given<keep_bounded>(gradient, unscale, 1.0f, 2.0f)) <= 2.0f);
         }
     }
 }

@@ -14,42 +14,81 @@ namespace demi::inline DEMI_ABI::detail {
 template <std::size_t InFlight, class... Operands>
 inline constexpr std::size_t pass_chunk = pass_threads* InFlight* group_size<Operands...>;
 
-/// Reads the elements of all chunks of this block and gives them to `visit(held, tensor, index)`:
-/// whole groups where the alignment allows, single elements elsewhere. Neighbouring threads take
-/// neighbouring memory either way.
-template <std::size_t InFlight, class... Operands, class Visit>
-__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, const Visit& visit) {
+/// What a thread holds of one chunk: every `pass_threads`-th of its whole groups, from `first` on.
+template <std::size_t InFlight, class... Operands>
+struct held_groups {
+    static constexpr std::size_t size = group_size<Operands...>;
+
+    std::uint64_t begin;
+    unsigned first;
+    unsigned count;  ///< in the chunk
+    held<size, Operands...> parts[InFlight];
+
+    /// Calls `visit(held, index)` for the groups of this thread.
+    template <class Visit>
+    __device__ void each(const Visit& visit) {
+        each_of<InFlight>(0, visit);
+    }
+
+    /// The same for `Count` of them.
+    template <unsigned Count, class Visit>
+    __device__ void each_of(unsigned from, const Visit& visit) {
+#pragma unroll
+        for (unsigned i = from; i < from + Count; ++i) {
+            const unsigned group = first + i * pass_threads;
+            if (group < count) visit(parts[i], begin + group * size);
+        }
+    }
+};
+
+/// Reads the elements of all chunks of this block. `visit_groups(held_groups, tensor)` gets those
+/// in whole groups, where the alignment allows, and `visit_single(held, tensor, index)` the others.
+/// Neighbouring threads take neighbouring memory either way. A chunk takes `Steps` steps.
+template <std::size_t InFlight, unsigned Steps, class... Operands, class VisitGroups,
+          class VisitSingle>
+__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table,
+                            const VisitGroups& visit_groups, const VisitSingle& visit_single) {
     constexpr std::size_t size = group_size<Operands...>;
-    constexpr std::uint64_t chunk_size = pass_chunk<InFlight, Operands...>;
+    constexpr std::uint64_t chunk_size = pass_chunk<Steps * InFlight, Operands...>;
+    std::uint32_t place = 0;
     for (std::uint64_t chunk = blockIdx.x; chunk < table.chunks; chunk += gridDim.x) {
-        const auto& tensor = table.of_chunk(chunk);
+        place = table.place_of_chunk(chunk, place);
+        const auto tensor = table.entries()[place];
         const std::uint64_t before = (chunk - tensor.first_chunk) * chunk_size;
         const std::uint64_t begin = ::min(tensor.head + before, tensor.size);
         const std::uint64_t end = ::min(begin + chunk_size, tensor.size);
-        const auto groups = tensor.in_groups ? static_cast<unsigned>((end - begin) / size) : 0u;
 
-        held<size, Operands...> parts[InFlight];
-#pragma unroll
-        for (unsigned i = 0; i < InFlight; ++i) {
-            const unsigned group = threadIdx.x + i * pass_threads;
-            if (group < groups) parts[i].read(tensor.data, begin + group * size);
-        }
-#pragma unroll
-        for (unsigned i = 0; i < InFlight; ++i) {
-            const unsigned group = threadIdx.x + i * pass_threads;
-            if (group < groups) visit(parts[i], tensor, begin + group * size);
+        held_groups<InFlight, Operands...> groups;
+        groups.begin = begin;
+        groups.count = tensor.in_groups ? static_cast<unsigned>((end - begin) / size) : 0u;
+#pragma unroll 1
+        for (unsigned step = 0; step < Steps; ++step) {
+            groups.first = threadIdx.x + step * (InFlight * pass_threads);
+            groups.each([&](auto& part, std::uint64_t index) { part.read(tensor.data, index); });
+            visit_groups(groups, tensor);
         }
 
         const auto head = before == 0 ? static_cast<unsigned>(begin) : 0u;
-        const std::uint64_t tail = begin + groups * size;
+        const std::uint64_t tail = begin + groups.count * size;
         const auto singles = head + static_cast<unsigned>(end - tail);
         for (unsigned i = threadIdx.x; i < singles; i += pass_threads) {
             const std::uint64_t index = i < head ? i : tail + (i - head);
             held<1, Operands...> part;
             part.read(tensor.data, index);
-            visit(part, tensor, index);
+            visit_single(part, tensor, index);
         }
     }
+}
+
+/// The same where groups and single elements are treated alike, by `visit(held, tensor, index)`.
+template <std::size_t InFlight, unsigned Steps, class... Operands, class Visit>
+__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, const Visit& visit) {
+    walk_chunks<InFlight, Steps, Operands...>(
+        table,
+        [&](auto& groups, const auto& tensor) {
+            groups.each([&](auto& part, std::uint64_t index) { visit(part, tensor, index); });
+        },
+        visit);
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

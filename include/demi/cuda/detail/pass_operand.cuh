@@ -3,7 +3,7 @@
 #pragma once
 
 #include <demi/core/operand.hpp>
-#include <demi/cuda/convert.cuh>
+#include <demi/cuda/detail/convert_group.cuh>
 #include <demi/precision/random_bits.hpp>
 
 #include <algorithm>
@@ -43,7 +43,22 @@ __device__ auto loaded(const Value& value) {
 template <class Rounding>
 struct tensor_rounding {
     __device__ tensor_rounding(Rounding, std::uint32_t) {}
-    __device__ Rounding at(std::uint64_t) const { return {}; }
+    __device__ auto from(std::uint64_t) const {
+        return [](std::size_t) { return Rounding{}; };
+    }
+};
+
+/// The random bits of the elements from `first` on.
+struct stochastic_group {
+    std::uint64_t key;
+    std::uint64_t first;
+    random_block block;
+
+    __device__ stochastic_bits operator()(std::size_t i) const {
+        const auto low = static_cast<std::uint32_t>(first + i);
+        if (low >= static_cast<std::uint32_t>(first)) return {random_bits(block, low)};
+        return {random_bits(key, first + i)};
+    }
 };
 
 template <>
@@ -52,27 +67,45 @@ struct tensor_rounding<stochastic> {
 
     __device__ tensor_rounding(const stochastic& rounding, std::uint32_t tensor)
         : key(random_key(rounding.seed, rounding.step, tensor)) {}
-    __device__ stochastic_bits at(std::uint64_t index) const { return {random_bits(key, index)}; }
-};
-
-/// The roundings of all operands, as they travel to the device.
-template <std::size_t Place, class Rounding>
-struct placed_rounding {
-    Rounding value;
-
-    __device__ auto of_tensor(std::uint32_t tensor) const {
-        const auto now = loaded(value);
-        return tensor_rounding<std::remove_const_t<decltype(now)>>(now, tensor);
+    __device__ stochastic_group from(std::uint64_t index) const {
+        return {key, index, make_random_block(key, static_cast<std::uint32_t>(index >> 32))};
     }
 };
 
+/// `Place` tells values of one type apart.
+template <std::size_t Place, class Value>
+struct placed {
+    Value value;
+};
+
+/// The roundings of all operands.
 template <class Places, class... Rounding>
 struct placed_roundings;
 
 template <std::size_t... Place, class... Rounding>
-struct placed_roundings<std::index_sequence<Place...>, Rounding...>
-    : placed_rounding<Place, Rounding>... {};
+struct placed_roundings<std::index_sequence<Place...>, Rounding...> : placed<Place, Rounding>... {
+    template <class Operand>
+    using of_one = tensor_rounding<std::remove_cvref_t<decltype(loaded(std::declval<Operand>()))>>;
 
+    /// Those for the elements of one tensor.
+    __device__ auto of_tensor(std::uint32_t tensor) const {
+        return placed_roundings<std::index_sequence<Place...>, of_one<Rounding>...>{
+            {of_one<Rounding>(loaded(get<Place>()), tensor)}...};
+    }
+
+    template <std::size_t I>
+    __device__ const auto& get() const {
+        return at<I>(*this);
+    }
+
+private:
+    template <std::size_t I, class Value>
+    __device__ static const Value& at(const placed<I, Value>& one) {
+        return one.value;
+    }
+};
+
+/// As they travel to the device.
 template <class... Operands>
 using pass_roundings =
     placed_roundings<std::index_sequence_for<Operands...>, typename Operands::rounding_type...>;
@@ -81,6 +114,14 @@ template <class T, std::size_t Size>
 struct alignas(Size * sizeof(T)) element_group {
     T values[Size];
 };
+
+/// Tells the compiler that a pointer is to global memory, which a pointer from a table does not
+/// say.
+template <class T>
+__device__ T* in_global_memory(T* pointer) {
+    __builtin_assume(__isGlobal(pointer));
+    return pointer;
+}
 
 /// `Size` consecutive elements of one operand, in a thread's registers. `Place` tells operands of
 /// one type apart.
@@ -94,16 +135,14 @@ struct held_operand {
 
     __device__ void read(const void* data, std::uint64_t index) {
         if constexpr (Operand::mode != access::write) {
-            stored = *reinterpret_cast<const group*>(static_cast<const element*>(data) + index);
+            const element* const from = static_cast<const element*>(data) + index;
+            stored = *in_global_memory(reinterpret_cast<const group*>(from));
         }
     }
 
     __device__ void widen_all() {
         if constexpr (Operand::mode != access::write) {
-#pragma unroll
-            for (std::size_t i = 0; i < Size; ++i) {
-                numbers[i] = device_convert<Number>(stored.values[i]);
-            }
+            convert_group(stored.values, numbers, [](std::size_t) { return nearest_even{}; });
         }
     }
 
@@ -117,18 +156,16 @@ struct held_operand {
     }
 
     template <class Rounding>
-    __device__ void narrow_all(std::uint64_t index, const Rounding& rounding) {
+    __device__ void narrow_all(const Rounding& rounding) {
         if constexpr (Operand::mode != access::read) {
-#pragma unroll
-            for (std::size_t i = 0; i < Size; ++i) {
-                stored.values[i] = device_convert<element>(numbers[i], rounding.at(index + i));
-            }
+            convert_group(numbers, stored.values, rounding);
         }
     }
 
     __device__ void write(void* data, std::uint64_t index) const {
         if constexpr (Operand::mode != access::read) {
-            *reinterpret_cast<group*>(static_cast<element*>(data) + index) = stored;
+            element* const to = static_cast<element*>(data) + index;
+            *in_global_memory(reinterpret_cast<group*>(to)) = stored;
         }
     }
 };
@@ -151,13 +188,9 @@ struct held_operands<std::index_sequence<Place...>, Size, Operands...>
         for (std::size_t i = 0; i < Size; ++i) function(part<Place, Operands>().argument(i)...);
     }
 
-    __device__ void narrow_all(std::uint64_t index, std::uint32_t tensor,
-                               const pass_roundings<Operands...>& roundings) {
-        (part<Place, Operands>().narrow_all(
-             index,
-             static_cast<const placed_rounding<Place, typename Operands::rounding_type>&>(roundings)
-                 .of_tensor(tensor)),
-         ...);
+    template <class Roundings>
+    __device__ void narrow_all(std::uint64_t index, const Roundings& roundings) {
+        (part<Place, Operands>().narrow_all(roundings.template get<Place>().from(index)), ...);
     }
     __device__ void write(void* const* data, std::uint64_t index) const {
         (static_cast<const part_type<Place, Operands>&>(*this).write(data[Place], index), ...);
@@ -177,19 +210,13 @@ template <std::size_t Size, class... Operands>
 using held = held_operands<std::index_sequence_for<Operands...>, Size, Operands...>;
 
 /// Converts the elements of the first of two operands straight to the format of the second.
-template <std::size_t Size, class From, class To>
+template <std::size_t Size, class From, class To, class Roundings>
 __device__ void copy_first_to_second(held<Size, From, To>& held, std::uint64_t index,
-                                     std::uint32_t tensor,
-                                     const pass_roundings<From, To>& roundings) {
+                                     const Roundings& roundings) {
     using number = pass_number<From, To>;
-    using target_rounding = placed_rounding<1, typename To::rounding_type>;
-    const auto rounding = static_cast<const target_rounding&>(roundings).of_tensor(tensor);
-    auto& from = static_cast<held_operand<0, From, number, Size>&>(held).stored.values;
-    auto& to = static_cast<held_operand<1, To, number, Size>&>(held).stored.values;
-#pragma unroll
-    for (std::size_t i = 0; i < Size; ++i) {
-        to[i] = device_convert<typename To::element_type>(from[i], rounding.at(index + i));
-    }
+    convert_group(static_cast<held_operand<0, From, number, Size>&>(held).stored.values,
+                  static_cast<held_operand<1, To, number, Size>&>(held).stored.values,
+                  roundings.template get<1>().from(index));
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

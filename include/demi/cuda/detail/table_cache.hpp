@@ -29,7 +29,8 @@ public:
         };
         auto found = std::find_if(entries_.begin(), entries_.end(), same);
         if (found == entries_.end()) {
-            drop_oldest();
+            // What is freed during a capture would be freed by every replay.
+            if (!stream.is_capturing()) drop_oldest();
             entries_.push_back(upload({first, first + bytes}, stream, memory));
             found = entries_.end() - 1;
         }

@@ -38,41 +38,42 @@ struct tensor_table {
         return far_entries != nullptr ? far_entries : near_entries;
     }
 
-    /// The tensor that a chunk belongs to.
-    DEMI_HD const entry& of_chunk(std::uint64_t chunk) const {
-        const entry* first = entries();
-        std::uint32_t count = tensors;
+    /// The place of the entry that a chunk belongs to, which is not before `from`.
+    DEMI_HD std::uint32_t place_of_chunk(std::uint64_t chunk, std::uint32_t from) const {
+        const entry* const all = entries();
+        // Most chunks belong to a tensor of many.
+        if (from + 1 == tensors || chunk < all[from + 1].first_chunk) return from;
+        std::uint32_t place = from + 1;
+        std::uint32_t count = tensors - place;
         while (count > 1) {
             const std::uint32_t half = count / 2;
-            if (first[half].first_chunk <= chunk) {
-                first += half;
+            if (all[place + half].first_chunk <= chunk) {
+                place += half;
                 count -= half;
             } else {
                 count = half;
             }
         }
-        return *first;
+        return place;
     }
 };
 
 /// How many elements to skip until all operands stand at a multiple of their group, if there is
-/// such a place.
+/// such a place. `group` and `sizes` are powers of two.
 template <std::size_t Count>
 bool find_common_head(const std::array<void*, Count>& data,
                       const std::array<std::size_t, Count>& sizes, std::size_t group,
                       std::uint16_t& head) {
-    for (std::size_t skip = 0; skip < group; ++skip) {
-        bool all = true;
-        for (std::size_t i = 0; i < Count; ++i) {
-            const auto address = reinterpret_cast<std::uintptr_t>(data[i]) + skip * sizes[i];
-            all = all && address % (group * sizes[i]) == 0;
-        }
-        if (all) {
-            head = static_cast<std::uint16_t>(skip);
-            return true;
-        }
+    const auto bytes_past_group = [&](std::size_t i, std::size_t skip) {
+        const auto address = reinterpret_cast<std::uintptr_t>(data[i]) + skip * sizes[i];
+        return address & (group * sizes[i] - 1);
+    };
+    const std::size_t skip = (group - bytes_past_group(0, 0) / sizes[0]) & (group - 1);
+    for (std::size_t i = 0; i < Count; ++i) {
+        if (bytes_past_group(i, skip) != 0) return false;
     }
-    return false;
+    head = static_cast<std::uint16_t>(skip);
+    return true;
 }
 
 /// Lists the tensors that have elements. `group`: elements that a thread takes at once.

@@ -50,17 +50,23 @@ struct bfloat16_block<host_isa::avx512> {
     [[DEMI_TARGET_AVX512]] static void convert(const Half* from, float* to, std::size_t count,
                                                const block_rounding<Rounding>&) {
         std::size_t i = 0;
-        for (; i + 16 <= count; i += 16) {
-            const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-            Stores::store(to + i, _mm512_castps_si512(widen_halves(halves)));
+        if (crosses_lines<Stores>(to)) {
+            i = elements_before_line(to, count);
+            if (i != 0) widen_first(from, to, i);
         }
-        const auto rest = static_cast<std::uint16_t>((1u << (count - i)) - 1);
-        if (rest == 0) return;
-        _mm512_mask_storeu_ps(to + i, rest, widen_halves(_mm256_maskz_loadu_epi16(rest, from + i)));
+        // Two at a time: one step after the other would not keep up with the stores.
+        for (; i + 32 <= count; i += 32) {
+            const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+            const __m256i high =
+                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + 16));
+            Stores::store(to + i, _mm512_castps_si512(widen_halves(low)));
+            Stores::store(to + i + 16, _mm512_castps_si512(widen_halves(high)));
+        }
+        for (; i < count; i += 16) widen_first(from + i, to + i, count - i);
     }
 
     /// Rounds with the instruction made for it, but for blocks with a subnormal: those it flushes.
-    template <class Stores, class Half>
+    template <class Half>
     [[DEMI_TARGET_AVX512_BF16]] static void convert_natively(const float* from, Half* to,
                                                              std::size_t count) {
         const splitter halves;
@@ -75,9 +81,9 @@ struct bfloat16_block<host_isa::avx512> {
             if (zeros != 0 && has_subnormal(low, high)) {
                 result = round(low, high, halves, rounding, i);
             }
-            Stores::store(to + i, result);
+            cached_stores::store(to + i, result);
         }
-        convert<Stores>(from + end, to + end, count - end, rounding);
+        convert<cached_stores>(from + end, to + end, count - end, rounding);
     }
 
     /// A signalling NaN, the second kind of value in the table, becomes quiet.
@@ -89,6 +95,12 @@ struct bfloat16_block<host_isa::avx512> {
     }
 
 private:
+    template <class Half>
+    [[DEMI_TARGET_AVX512]] static void widen_first(const Half* from, float* to, std::size_t count) {
+        const std::uint16_t lanes = first_lanes(count);
+        _mm512_mask_storeu_ps(to, lanes, widen_halves(_mm256_maskz_loadu_epi16(lanes, from)));
+    }
+
     [[DEMI_TARGET_AVX512]] static bool has_subnormal(const __m512i& low, const __m512i& high) {
         return (subnormals(low) | subnormals(high)) != 0;
     }

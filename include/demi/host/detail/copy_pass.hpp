@@ -22,28 +22,33 @@ template <class Functor, class From, class To>
     requires(From::mode == access::read && To::mode == access::write && Functor::copies)
 inline constexpr bool is_copy_pass<Functor, From, To> = true;
 
-/// Converts every tensor of `from` into that of `to`, past the caches when the tensors together
-/// have more than `most_cached` bytes. One pass; returns when it is done.
+/// Converts a piece of a tensor, past the caches if so wanted.
 template <class From, class To>
-void host_copy(const host_context& context, const From& from, const To& to,
-               std::size_t most_cached = stream_threshold) {
-    std::size_t bytes = 0;
-    for (const auto& tensor : to.tensors) {
-        bytes += tensor.size() *
-                 (sizeof(typename From::element_type) + sizeof(typename To::element_type));
+void copy_piece(const host_context& context, const From& from, const To& to,
+                const tensor_piece& piece, bool streams) {
+    const auto* source = from.tensors[piece.tensor].data() + piece.begin;
+    auto* target = to.tensors[piece.tensor].data() + piece.begin;
+    const std::size_t count = piece.end - piece.begin;
+    const auto rounding = block_rounding_for(to.rounding, piece.tensor, piece.begin);
+    if (streams) {
+        convert_stream(context.isa, source, target, count, rounding);
+    } else {
+        convert_block(context.isa, source, target, count, rounding);
     }
-    const bool streams = bytes > most_cached;
+}
+
+/// The whole of a list, shared among threads where that pays.
+template <class From, class To>
+[[gnu::noinline]] void copy_tensors(host_context context, From from, To to,
+                                    std::size_t most_cached) {
+    constexpr std::size_t element_bytes =
+        sizeof(typename From::element_type) + sizeof(typename To::element_type);
+    std::size_t elements = 0;
+    for (const auto& tensor : to.tensors) elements += tensor.size();
+    const bool streams = elements * element_bytes > most_cached;
     const auto copy_chunks = [&](std::size_t begin, std::size_t end) {
-        visit_chunks(from.tensors, begin, end, [&](std::size_t, const tensor_piece& chunk) {
-            const auto* source = from.tensors[chunk.tensor].data() + chunk.begin;
-            auto* target = to.tensors[chunk.tensor].data() + chunk.begin;
-            const std::size_t count = chunk.end - chunk.begin;
-            const auto rounding = block_rounding_for(to.rounding, chunk.tensor, chunk.begin);
-            if (streams) {
-                convert_stream(context.isa, source, target, count, rounding);
-            } else {
-                convert_block(context.isa, source, target, count, rounding);
-            }
+        visit_pieces(from.tensors, begin, end, [&](const tensor_piece& piece) {
+            copy_piece(context, from, to, piece, streams);
         });
         if (streams) finish_stream();
     };
@@ -52,6 +57,23 @@ void host_copy(const host_context& context, const From& from, const To& to,
         run_split(context, chunks, copy_chunks);
     } else {
         copy_chunks(0, chunks);
+    }
+}
+
+/// Converts every tensor of `from` into that of `to`, past the caches when the tensors together
+/// have more than `most_cached` bytes. One pass; returns when it is done.
+template <class From, class To>
+[[gnu::always_inline]] inline void host_copy(const host_context& context, const From& from,
+                                             const To& to,
+                                             std::size_t most_cached = stream_threshold) {
+    const bool is_short = to.tensors.size() == 1 && to.tensors[0].size() <= chunk_elements &&
+                          most_cached >= chunk_elements * 16;
+    if (is_short) {
+        // In the caches this takes hardly longer than finding out how to share a list.
+        convert_block(context.isa, from.tensors[0].data(), to.tensors[0].data(),
+                      to.tensors[0].size(), block_rounding_for(to.rounding, 0, 0));
+    } else {
+        copy_tensors(context, from, to, most_cached);
     }
 }
 

@@ -3,40 +3,20 @@
 #pragma once
 
 #include <demi/host/detail/gemm_finish.hpp>
+#include <demi/host/detail/gemm_memory.hpp>
 #include <demi/host/detail/gemm_pack.hpp>
 #include <demi/host/detail/gemm_plan.hpp>
 #include <demi/host/detail/gemm_prefetch.hpp>
 #include <demi/host/detail/gemm_tile.hpp>
-#include <demi/host/host_buffer.hpp>
 #include <demi/host/host_context.hpp>
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <memory_resource>
 #include <type_traits>
 
 namespace demi::inline DEMI_ABI {
 namespace detail {
-
-/// Uninitialised floats, aligned to cache lines. Throws `out_of_memory`.
-class gemm_workspace {
-public:
-    gemm_workspace(std::pmr::memory_resource& memory, std::size_t floats)
-        : memory_(memory),
-          bytes_(floats * sizeof(float)),
-          data_(static_cast<float*>(allocate_bytes(memory, bytes_, "gemm"))) {}
-    gemm_workspace(const gemm_workspace&) = delete;
-    gemm_workspace& operator=(const gemm_workspace&) = delete;
-    ~gemm_workspace() { memory_.deallocate(data_, bytes_, buffer_alignment); }
-
-    float* data() const { return data_; }
-
-private:
-    std::pmr::memory_resource& memory_;
-    std::size_t bytes_;
-    float* data_;
-};
 
 /// One product: computes its blocks, each independent of the others.
 template <host_isa Isa, class A, class B, class C, class Finish>
@@ -44,117 +24,95 @@ class gemm_run {
 public:
     gemm_run(const gemm_plan& plan, const gemm_operand<A>& a, const gemm_operand<B>& b, C* c,
              std::size_t c_stride, const Finish& finish)
-        : plan_(plan), a_(a), b_(b), c_(c), c_stride_(c_stride), finish_(finish) {}
+        : plan_(plan),
+          layout_(plan, a.packed == nullptr && !plan.rows_in_place, b.packed == nullptr),
+          a_(a),
+          b_(b),
+          c_(c),
+          c_stride_(c_stride),
+          finish_(finish) {}
 
     void run(const host_context& context) const {
-        const gemm_workspace memory(*context.memory, slices_size() + plan_.workers * worker_size());
-        float* const slices = memory.data();
-        float* const workers = slices + slices_size();
+        const gemm_workspace memory(*context.memory, layout_.size());
         const std::size_t pieces = plan_.blocks() * plan_.slices();
+        std::atomic<std::size_t> next{0};
+        const auto work = [&](std::size_t index) {
+            gemm_worker worker = layout_.worker(memory.data(), index);
+            for (std::size_t i = next++; i < pieces; i = next++) piece(i, memory.data(), worker);
+        };
         if (plan_.workers == 1) {
-            for (std::size_t i = 0; i < pieces; ++i) piece(i, slices, workers);
+            work(0);
         } else {
-            std::atomic<std::size_t> next{0};
-            context.executor->run(plan_.workers, [&](std::size_t worker) {
-                float* const own = workers + worker * worker_size();
-                for (std::size_t i = next++; i < pieces; i = next++) piece(i, slices, own);
-            });
+            context.executor->run(plan_.workers, work);
         }
-        if (plan_.slices() > 1) join_slices(slices, workers);
+        if (plan_.slices() > 1) {
+            join_slices(memory.data(), layout_.worker(memory.data(), 0).scratch);
+        }
     }
 
 private:
     using tile = tile_shape<Isa>;
 
-    panel_shape a_shape(std::size_t rows, std::size_t depth) const {
-        return {rows, depth, plan_.panel_rows};
-    }
-    panel_shape b_shape(std::size_t columns, std::size_t depth) const {
-        return {columns, depth, plan_.panel_columns};
-    }
-    std::size_t a_size() const {
-        const std::size_t packed = a_shape(plan_.group_rows(), plan_.block_depth).size();
-        const std::size_t copied = plan_.group_rows() * copied_line_stride(plan_.block_depth);
-        return round_up(std::max(packed, copied), 16);
-    }
-    std::size_t b_size() const {
-        return round_up(b_shape(plan_.block_columns, plan_.block_depth).size(), 16);
-    }
-    /// A line more than the columns, so that the rows do not fall into one set of the cache.
-    std::size_t sums_stride() const { return plan_.block_columns + 16; }
-    std::size_t sums_size() const { return plan_.kept_rows() * sums_stride(); }
-    std::size_t scratch_size() const {
-        return std::max({pack_scratch_size<Isa>(a_shape(plan_.group_rows(), plan_.block_depth)),
-                         pack_scratch_size<Isa>(b_shape(plan_.block_columns, plan_.block_depth)),
-                         plan_.block_columns});
-    }
-    std::size_t worker_size() const {
-        return a_size() + b_size() + round_up(sums_size(), 16) + round_up(scratch_size(), 16);
-    }
-    std::size_t piece_size() const { return plan_.block_rows * sums_stride(); }
-    std::size_t slices_size() const {
-        return plan_.slices() == 1 ? 0 : plan_.blocks() * plan_.slices() * piece_size();
-    }
+    static constexpr std::size_t group_rows = gemm_plan::group_rows;
 
     struct region {
         std::size_t row, rows, column, columns;
     };
 
+    /// Blocks beside each other follow each other: they need the same rows.
     region block(std::size_t index) const {
-        const std::size_t row = index % plan_.row_blocks() * plan_.block_rows;
-        const std::size_t column = index / plan_.row_blocks() * plan_.block_columns;
+        const std::size_t row = index / plan_.column_blocks() * plan_.block_rows;
+        const std::size_t column = index % plan_.column_blocks() * plan_.block_columns;
         return {row, std::min(plan_.block_rows, plan_.rows - row), column,
                 std::min(plan_.block_columns, plan_.columns - column)};
     }
 
     /// One slice of one block. `slices` is where its sums go when there are several.
-    void piece(std::size_t index, float* slices, float* memory) const {
-        float* const a = memory;
-        float* const b = a + a_size();
-        float* const own_sums = b + b_size();
-        float* const scratch = own_sums + round_up(sums_size(), 16);
+    void piece(std::size_t index, float* slices, gemm_worker& worker) const {
         const bool sliced = plan_.slices() > 1;
-        const bool keeps_all = sliced || plan_.kept_rows() > plan_.group_rows();
-        float* const sums = sliced ? slices + index * piece_size() : own_sums;
-        const bool direct = !sliced && sums_can_be_kept_in_result();
+        const bool keeps_all = sliced || plan_.kept_rows() > group_rows;
+        float* const sums = sliced ? slices + layout_.slice(index) : worker.sums;
         const region where = block(index / plan_.slices());
         const std::size_t first = index % plan_.slices() * plan_.slice_depth;
         const std::size_t end = std::min(first + plan_.slice_depth, plan_.depth);
+        const bool rows_are_packed = plan_.keeps_rows() && worker.packed_row == where.row;
+        float* a = worker.a;
 
         std::size_t depth = first;
         do {
             const std::size_t steps = std::min(plan_.block_depth, end - depth);
-            const gemm_columns columns = get_columns(where, depth, steps, b, scratch);
-            for (std::size_t done = 0; done < where.rows; done += plan_.group_rows()) {
-                const std::size_t count = std::min(plan_.group_rows(), where.rows - done);
-                const panel_shape shape = a_shape(count, steps);
-                const gemm_rows rows = get_rows(where.row + done, depth, shape, a, scratch);
-                float* const group = keeps_all ? sums + done * sums_stride() : sums;
-                region part{where.row + done, count, where.column, where.columns};
-                multiply(shape, rows, columns, part, group, depth != first, direct,
-                         upcoming(where, done, depth, end));
-                if (!sliced && depth + steps == end) {
-                    const std::size_t stored =
-                        direct ? part.columns / plan_.panel_columns * plan_.panel_columns : 0;
-                    part.column += stored;
-                    part.columns -= stored;
-                    store(group + stored, part, scratch);
-                }
+            gemm_columns columns = get_columns(where, depth, steps, worker.b, worker.scratch);
+            for (std::size_t done = 0; done < where.rows; done += group_rows) {
+                const region part{where.row + done, std::min(group_rows, where.rows - done),
+                                  where.column, where.columns};
+                const gemm_rows rows =
+                    get_rows(part, depth, steps, a, !rows_are_packed, worker.scratch);
+                if (plan_.keeps_rows()) a += layout_.group_size();
+                float* const group = keeps_all ? sums + done * layout_.sums_stride() : sums;
+                multiply(steps, rows, columns, part, group, depth != first,
+                         upcoming(where, done, depth, end, rows_are_packed ? a : nullptr));
+                if (!columns.keeps_raw) columns.raw_columns = 0;
+                if (!sliced && depth + steps == end) finish(group, part, worker.scratch);
             }
             depth += steps;
         } while (depth < end);
+        worker.packed_row = where.row;
     }
 
-    /// What is needed after the group of rows from `done` on: the next group, or else the next
-    /// steps of the columns.
+    /// What is needed after the group of rows from `done` on: the next group, which may be packed
+    /// already, or else the next steps of the columns.
     memory_rectangle upcoming(const region& where, std::size_t done, std::size_t depth,
-                              std::size_t end) const {
+                              std::size_t end, const float* packed_rows) const {
         constexpr std::size_t elements = elements_per_step<Isa>;
         const std::size_t steps = std::min(plan_.block_depth, end - depth);
-        const std::size_t next_row = done + plan_.group_rows();
+        const std::size_t next_row = done + group_rows;
         if (next_row < where.rows) {
             if (a_.packed != nullptr) return {};
-            const std::size_t count = std::min(plan_.group_rows(), where.rows - next_row);
+            if (packed_rows != nullptr) {
+                const std::size_t bytes = steps * sizeof(float);
+                return {reinterpret_cast<const char*>(packed_rows), group_rows, bytes, bytes};
+            }
+            const std::size_t count = std::min(group_rows, where.rows - next_row);
             return rectangle_of(a_, where.row + next_row, count, depth * elements,
                                 steps * elements);
         }
@@ -164,88 +122,115 @@ private:
                             std::min(plan_.block_depth, end - next) * elements);
     }
 
-    /// Long rows of a result that share too few sets of the cache are better written once than with
-    /// each block of steps.
-    bool sums_can_be_kept_in_result() const {
-        constexpr std::size_t crowded = gemm_plan::crowded_stride;
-        const bool once = plan_.depth <= plan_.block_depth;
-        return std::is_same_v<C, float> && finish_.changes_nothing() &&
-               (once || c_stride_ % crowded != 0 || c_stride_ <= 2 * crowded);
+    gemm_rows get_rows(const region& where, std::size_t depth, std::size_t steps, float* memory,
+                       bool pack, float* scratch) const {
+        constexpr std::size_t word = sizeof(float);
+        const panel_shape shape = layout_.rows_shape(where.rows, steps);
+        const auto panel = [&](const float* from) {
+            return gemm_rows{reinterpret_cast<const char*>(from), word, shape.width * word};
+        };
+        if (a_.packed != nullptr) return panel(a_.packed->at(where.row, depth, steps));
+        const std::size_t element = depth * elements_per_step<Isa>;
+        const A* const from = a_.data + where.row * a_.line_stride + element * a_.depth_stride;
+        if (plan_.rows_in_place) {
+            const std::size_t row = a_.line_stride * sizeof(A);
+            return {reinterpret_cast<const char*>(from), row,
+                    elements_per_step<Isa> * a_.depth_stride * sizeof(A)};
+        }
+        if (a_.line_stride == 1 || steps == 0) {
+            if (pack) pack_panels<Isa>(a_, where.row, depth, shape, memory, scratch);
+            return panel(memory);
+        }
+        if (pack) {
+            copy_lines<Isa>(from, a_.line_stride, a_.length - element, where.rows, steps, memory);
+        }
+        const std::size_t row = copied_line_stride(steps) * word;
+        return {reinterpret_cast<const char*>(memory), row, word};
     }
 
-    gemm_rows get_rows(std::size_t row, std::size_t depth, const panel_shape& shape, float* memory,
-                       float* scratch) const {
-        const gemm_rows panels{memory, 1, shape.width, shape.stride()};
-        if (a_.packed != nullptr) {
-            return {a_.packed->at(row, depth, shape.depth), panels.row, panels.step, panels.panel};
-        }
-        if constexpr (std::is_same_v<A, float>) {
-            if (plan_.rows_in_place) {
-                return {a_.data + row * a_.line_stride + depth * a_.depth_stride, a_.line_stride,
-                        a_.depth_stride, shape.width * a_.line_stride};
-            }
-        }
-        if (a_.line_stride == 1 || shape.depth == 0) {
-            pack_panels<Isa>(a_, row, depth, shape, memory, scratch);
-            return panels;
-        }
-        const std::size_t element = depth * elements_per_step<Isa>;
-        copy_lines<Isa>(a_.data + row * a_.line_stride + element, a_.line_stride,
-                        a_.length - element, shape.lines, shape.depth, memory);
-        const std::size_t stride = copied_line_stride(shape.depth);
-        return {memory, stride, 1, shape.width * stride};
+    /// How many columns make up whole panels, or all of them when they make up whole vectors.
+    static std::size_t whole_columns(std::size_t columns, bool vectors) {
+        if (vectors && columns % tile::lanes == 0) return columns;
+        return columns / tile::columns * tile::columns;
     }
 
     gemm_columns get_columns(const region& where, std::size_t depth, std::size_t steps,
                              float* memory, float* scratch) const {
-        const panel_shape shape = b_shape(where.columns, steps);
-        if (b_.packed != nullptr) return {shape, b_.packed->at(where.column, depth, steps)};
+        const panel_shape shape = layout_.columns_shape(where.columns, steps);
+        if (b_.packed != nullptr) {
+            return {shape, nullptr, b_.packed->at(where.column, depth, steps)};
+        }
         if constexpr (std::is_same_v<B, float>) {
-            if (plan_.columns_in_place) {
-                const std::size_t whole = where.columns / shape.width;
-                const std::size_t rest = where.columns - whole * shape.width;
-                if (rest != 0) {
-                    pack_panels<Isa>(b_, where.column + whole * shape.width, depth,
-                                     {rest, steps, shape.width}, memory + whole * shape.stride(),
-                                     scratch);
+            const bool keeps_raw = plan_.columns_in_place;
+            if (keeps_raw || (b_.line_stride == 1 && where.rows >= tile::rows)) {
+                const std::size_t raw = whole_columns(where.columns, keeps_raw);
+                if (raw != where.columns) {
+                    pack_panels<Isa>(b_, where.column + raw, depth,
+                                     {where.columns - raw, steps, shape.width},
+                                     memory + raw / shape.width * shape.stride(), scratch);
                 }
-                return {shape, memory, b_.data + depth * b_.depth_stride + where.column,
-                        b_.depth_stride};
+                return {shape,           memory,
+                        memory,          b_.data + depth * b_.depth_stride + where.column,
+                        b_.depth_stride, raw,
+                        keeps_raw};
             }
         }
         pack_panels<Isa>(b_, where.column, depth, shape, memory, scratch);
-        return {shape, memory};
+        return {shape, memory, memory};
     }
 
-    /// Multiplies rows with columns; the panel of columns stays in the first level. With `direct`
-    /// whole panels go to the result at once.
-    void multiply(const panel_shape& shape, const gemm_rows& rows, const gemm_columns& columns,
-                  const region& where, float* sums, bool add, bool direct,
+    /// Multiplies a group of rows with columns: the rows of a tile stay in the first level.
+    void multiply(std::size_t steps, const gemm_rows& rows, const gemm_columns& columns,
+                  const region& where, float* sums, bool add,
                   const memory_rectangle& upcoming) const {
         const panel_shape& across = columns.shape;
-        prefetch_schedule ahead(upcoming, shape.count() * across.count(), shape.depth);
-        for (std::size_t j = 0; j < across.count(); ++j) {
-            const bool raw = columns.is_raw(j);
-            const float* const b =
-                raw ? columns.raw + j * across.width : columns.packed + j * across.stride();
-            float* to = sums + j * across.width;
-            std::size_t to_stride = sums_stride();
-            if constexpr (std::is_same_v<C, float>) {
-                if (direct && across.lines_of(j) == across.width) {
-                    to = c_ + where.row * c_stride_ + where.column + j * across.width;
-                    to_stride = c_stride_;
+        const std::size_t tiles = divide_up(where.rows, tile::rows);
+        prefetch_schedule ahead(upcoming, tiles * across.count(), steps);
+        for (std::size_t i = 0; i < where.rows; i += tile::rows) {
+            const std::size_t count = std::min(tile::rows, where.rows - i);
+            for (std::size_t j = 0; j < across.count(); ++j) {
+                const sums_place to = place_of(j, where, sums);
+                gemm_tile one{steps,
+                              rows.data + i * rows.row,
+                              rows.row,
+                              rows.step,
+                              columns.packed + j * across.stride(),
+                              across.width,
+                              to.first + i * to.stride,
+                              to.stride,
+                              add,
+                              ahead.next()};
+                multiply_function kernel = multiply_function_for<Isa>(count, across.lines_of(j));
+                if (columns.is_raw(j) && (columns.keeps_raw || i == 0)) {
+                    one.b = columns.raw + j * across.width;
+                    one.b_step = columns.raw_step;
+                    if (!columns.keeps_raw) {
+                        one.packed = columns.own + j * across.stride();
+                        kernel = &detail::multiply<Isa, tile::rows, tile::vectors, true>;
+                    }
                 }
-            }
-            for (std::size_t i = 0; i < shape.count(); ++i) {
-                const auto kernel =
-                    multiply_function_for<Isa>(shape.lines_of(i), across.lines_of(j));
-                float* const target = to + i * shape.width * to_stride;
-                prefetch_tile(target + shape.width * to_stride, shape.width, to_stride);
-                kernel({shape.depth, rows.data + i * rows.panel, rows.row, rows.step, b,
-                        raw ? columns.raw_step : across.width, target, to_stride, add,
-                        ahead.next()});
+                prefetch_tile(one.c + across.width, count, to.stride);
+                kernel(one);
             }
         }
+    }
+
+    struct sums_place {
+        float* first;
+        std::size_t stride;
+    };
+
+    /// Where the sums of a panel of columns are kept.
+    sums_place place_of(std::size_t panel, const region& where, float* sums) const {
+        const std::size_t column = panel * plan_.panel_columns;
+        if constexpr (std::is_same_v<C, float>) {
+            if (plan_.sums_in_result) {
+                if (column >= whole_columns(where.columns, true))
+                    return {sums, layout_.sums_stride()};
+                return {c_ + where.row * c_stride_ + where.column + column, c_stride_};
+            }
+        }
+        return {sums + column, layout_.sums_stride()};
     }
 
     /// Asks for the place of the next sums.
@@ -255,11 +240,28 @@ private:
         }
     }
 
-    void store(float* sums, const region& where, float* scratch) const {
+    /// Brings complete sums into the result, or into the form of the result.
+    void finish(float* sums, const region& where, float* scratch) const {
+        region rest = where;
+        if constexpr (std::is_same_v<C, float>) {
+            if (plan_.sums_in_result) {
+                const std::size_t columns = whole_columns(where.columns, true);
+                if (!finish_.changes_nothing()) {
+                    const region whole{where.row, where.rows, where.column, columns};
+                    store(c_ + where.row * c_stride_ + where.column, c_stride_, whole, scratch);
+                }
+                rest.column += columns;
+                rest.columns -= columns;
+            }
+        }
+        if (rest.columns != 0) store(sums, layout_.sums_stride(), rest, scratch);
+    }
+
+    void store(float* sums, std::size_t stride, const region& where, float* scratch) const {
         for (std::size_t i = 0; i < where.rows; ++i) {
             const std::size_t row = where.row + i;
-            store_row<Isa>(finish_, sums + i * sums_stride(), c_ + row * c_stride_ + where.column,
-                           scratch, row, where.column, where.columns);
+            store_row<Isa>(finish_, sums + i * stride, c_ + row * c_stride_ + where.column, scratch,
+                           row, where.column, where.columns);
         }
     }
 
@@ -267,14 +269,15 @@ private:
     void join_slices(float* slices, float* scratch) const {
         for (std::size_t i = 0; i < plan_.blocks(); ++i) {
             const region where = block(i);
-            float* const sums = slices + i * plan_.slices() * piece_size();
+            float* const sums = slices + layout_.slice(i * plan_.slices());
             for (std::size_t slice = 1; slice < plan_.slices(); ++slice) {
-                const float* const more = sums + slice * piece_size();
+                const float* const more = sums + layout_.slice(slice);
                 for (std::size_t row = 0; row < where.rows; ++row) {
-                    add_row(sums + row * sums_stride(), more + row * sums_stride(), where.columns);
+                    add_row(sums + row * layout_.sums_stride(), more + row * layout_.sums_stride(),
+                            where.columns);
                 }
             }
-            store(sums, where, scratch);
+            store(sums, layout_.sums_stride(), where, scratch);
         }
     }
 
@@ -283,6 +286,7 @@ private:
     }
 
     const gemm_plan& plan_;
+    const gemm_memory_layout<Isa> layout_;
     const gemm_operand<A>& a_;
     const gemm_operand<B>& b_;
     C* c_;

@@ -83,13 +83,13 @@ void store_row(const Finish& finish, float* sums, C* c, float* scratch, std::siz
                std::size_t column, std::size_t count) {
     if constexpr (std::is_same_v<C, float>) {
         const float* old = finish.beta != 0 ? c : nullptr;
-        run_on(Isa, finish_row<Finish>{finish, sums, old, c, row, column, count});
+        run_for<Isa>(finish_row<Finish>{finish, sums, old, c, row, column, count});
     } else {
         const float* old = finish.beta != 0 ? scratch : nullptr;
         if (old != nullptr) {
             convert_block(Isa, static_cast<const C*>(c), scratch, count, nearest_even{});
         }
-        run_on(Isa, finish_row<Finish>{finish, sums, old, sums, row, column, count});
+        run_for<Isa>(finish_row<Finish>{finish, sums, old, sums, row, column, count});
         convert_block(Isa, static_cast<const float*>(sums), c, count, nearest_even{});
     }
 }

@@ -3,13 +3,12 @@
 #pragma once
 
 #include <demi/host/block_convert.hpp>
+#include <demi/host/detail/gemm_pack_adjacent.hpp>
 #include <demi/host/detail/gemm_panels.hpp>
 #include <demi/host/detail/gemm_tile.hpp>
-#include <demi/host/detail/word_lanes.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <type_traits>
 #include <utility>
@@ -88,109 +87,13 @@ private:
     }
 };
 
-/// Deals one step of the sums, given as adjacent words, out to the panels. Reads and writes whole
-/// vectors: what goes beyond a panel's step is overwritten by the next one.
-struct pack_along {
-    const float* from;
-    const panel_shape& shape;
-    float* to;
-
-    template <host_isa Isa>
-    DEMI_HOST_KERNEL void run() const {
-        constexpr std::size_t lanes = tile_shape<Isa>::lanes;
-        using stored = stored_float_vector<lanes>;
-        float* panel = to;
-        for (std::size_t line = 0; line < shape.lines; line += shape.width) {
-            for (std::size_t i = 0; i < shape.width; i += lanes) {
-                *reinterpret_cast<stored*>(panel + i) =
-                    *reinterpret_cast<const stored*>(from + line + i);
-            }
-            panel += shape.stride();
-        }
-    }
-};
-
-/// Joins two rows of 16-bit numbers into one of words.
-struct join_halves {
-    const char* low;
-    const char* high;  ///< null for zeros
-    std::size_t count;
-    float* to;
-
-    template <host_isa Isa>
-    DEMI_HOST_KERNEL void run() const {
-        constexpr std::size_t lanes = tile_shape<Isa>::lanes;
-        using word = word_lanes<static_cast<int>(lanes)>;
-        std::size_t i = 0;
-        for (; i + lanes <= count; i += lanes) {
-            word both = word::load_halves(low + 2 * i);
-            if (high != nullptr) both = both | (word::load_halves(high + 2 * i) << 16);
-            both.store(to + i);
-        }
-        for (; i < count; ++i) {
-            std::uint16_t halves[2] = {};
-            std::memcpy(&halves[0], low + 2 * i, 2);
-            if (high != nullptr) std::memcpy(&halves[1], high + 2 * i, 2);
-            std::memcpy(to + i, halves, sizeof halves);
-        }
-    }
-};
-
-/// Elements of a line that make up one step of the sums.
-template <host_isa Isa>
-inline constexpr std::size_t elements_per_step = packs_pairs<Isa> ? 2 : 1;
+/// Steps of lines that are converted before they are packed across.
+inline constexpr std::size_t converted_steps = 256;
 
 /// Words of scratch memory that `pack_panels` needs.
 template <host_isa Isa>
-std::size_t pack_scratch_size(const panel_shape& shape) {
-    const std::size_t along = shape.count() * shape.width + tile_shape<Isa>::lanes;
-    const std::size_t across = shape.depth * tile_shape<Isa>::lanes;
-    return along > across ? along : across;
-}
-
-/// How far ahead of packing memory is asked for what the processor cannot foresee.
-inline constexpr std::size_t prefetch_steps = 6;
-
-template <class T>
-void prefetch_lines(const T* from, std::size_t count) {
-    constexpr std::size_t step = 64 / sizeof(T);
-    for (std::size_t i = 0; i < count; i += step) __builtin_prefetch(from + i);
-}
-
-/// `pack_panels` for lines that lie beside each other: step by step of the sums. `length` elements
-/// of each line are left.
-template <host_isa Isa, class T>
-void pack_adjacent_lines(const T* from, std::size_t depth_stride, std::size_t length,
-                         const panel_shape& shape, float* to, float* scratch) {
-    constexpr std::size_t elements = elements_per_step<Isa>;
-    float* const end = scratch + shape.count() * shape.width + tile_shape<Isa>::lanes;
-    std::fill(scratch + shape.lines, end, 0.0f);
-    for (std::size_t k = 0; k < shape.depth; ++k) {
-        for (std::size_t i = 0; i < elements; ++i) {
-            const std::size_t ahead = (k + prefetch_steps) * elements + i;
-            if (ahead < length) prefetch_lines(from + ahead * depth_stride, shape.lines);
-        }
-        const T* const first = from + k * elements * depth_stride;
-        float* const target = to + k * shape.width;
-        std::size_t done = 0;
-        if constexpr (packs_pairs<Isa>) {
-            const T* const second = 2 * k + 1 < length ? first + depth_stride : nullptr;
-            run_on(Isa, join_halves{reinterpret_cast<const char*>(first),
-                                    reinterpret_cast<const char*>(second), shape.lines, scratch});
-        } else {
-            if constexpr (std::is_same_v<T, float>) {
-                if (shape.width % tile_shape<Isa>::lanes == 0) {
-                    done = shape.lines / shape.width;
-                    const panel_shape whole{done * shape.width, shape.depth, shape.width};
-                    run_on(Isa, pack_along{first, whole, target});
-                }
-            }
-            convert_block(Isa, first + done * shape.width, scratch,
-                          shape.lines - done * shape.width, nearest_even{});
-        }
-        const panel_shape rest{shape.lines - done * shape.width, shape.depth, shape.width};
-        run_on(Isa, pack_along{scratch, rest, target + done * shape.stride()});
-    }
+std::size_t pack_scratch_size(std::size_t lines) {
+    return std::max(lines, converted_steps * tile_shape<Isa>::lanes);
 }
 
 /// `pack_panels` for lines that are adjacent in themselves: a vector of lines at a time.
@@ -207,17 +110,20 @@ void pack_separate_lines(const T* from, std::size_t line_stride, std::size_t len
             const T* const first = from + (panel * shape.width + i) * line_stride;
             float* const target = to + panel * shape.stride() + i;
             if constexpr (in_place) {
-                run_on(Isa,
-                       pack_across{reinterpret_cast<const char*>(first), line_stride * sizeof(T),
-                                   count, elements * sizeof(T), target, shape.width});
+                run_for<Isa>(pack_across{reinterpret_cast<const char*>(first),
+                                         line_stride * sizeof(T), count, elements * sizeof(T),
+                                         target, shape.width});
             } else {
-                for (std::size_t line = 0; line < count; ++line) {
-                    convert_block(Isa, first + line * line_stride, scratch + line * elements,
-                                  elements, nearest_even{});
+                for (std::size_t k = 0; k < elements; k += converted_steps) {
+                    const std::size_t steps = std::min(converted_steps, elements - k);
+                    for (std::size_t line = 0; line < count; ++line) {
+                        convert_block(Isa, first + line * line_stride + k, scratch + line * steps,
+                                      steps, nearest_even{});
+                    }
+                    const std::size_t bytes = steps * sizeof(float);
+                    run_for<Isa>(pack_across{reinterpret_cast<const char*>(scratch), bytes, count,
+                                             bytes, target + k * shape.width, shape.width});
                 }
-                const std::size_t bytes = elements * sizeof(float);
-                run_on(Isa, pack_across{reinterpret_cast<const char*>(scratch), bytes, count, bytes,
-                                        target, shape.width});
             }
         }
     }
@@ -256,7 +162,8 @@ void pack_panels(const gemm_operand<T>& source, std::size_t line, std::size_t de
     const std::size_t length = source.length - element;
     const T* from = source.data + line * source.line_stride + element * source.depth_stride;
     if (source.line_stride == 1) {
-        pack_adjacent_lines<Isa>(from, source.depth_stride, length, shape, to, scratch);
+        pack_adjacent_lines<Isa>(from, source.depth_stride, length, source.lines - line, shape, to,
+                                 scratch);
     } else {
         pack_separate_lines<Isa>(from, source.line_stride, length, shape, to, scratch);
     }

@@ -31,22 +31,22 @@ struct panel_shape {
 
 /// Rows of an operand for some steps of the sums, as tiles read them.
 struct gemm_rows {
-    const float* data;
-    std::size_t row;    ///< from one row to the next
-    std::size_t step;   ///< from one step to the next
-    std::size_t panel;  ///< from one panel to the next
+    const char* data;
+    std::size_t row;   ///< bytes from one row to the next
+    std::size_t step;  ///< bytes from one step to the next
 };
 
 /// Columns of an operand for some steps of the sums, in panels.
 struct gemm_columns {
     panel_shape shape;
-    const float* packed;
-    const float* raw = nullptr;  ///< whole panels are read here, if not null
+    float* own;                  ///< panels in the worker's memory
+    const float* packed;         ///< panels, `own` or the caller's
+    const float* raw = nullptr;  ///< the columns where they are given
     std::size_t raw_step = 0;
+    std::size_t raw_columns = 0;  ///< how many of them are not packed
+    bool keeps_raw = false;       ///< or else the first tile packs them
 
-    bool is_raw(std::size_t panel) const {
-        return raw != nullptr && shape.lines_of(panel) == shape.width;
-    }
+    bool is_raw(std::size_t panel) const { return panel * shape.width < raw_columns; }
 };
 
 /// All lines of an operand, packed: panels for `block_depth` steps of the sums after the other.
@@ -70,6 +70,7 @@ struct packed_panels {
 template <class T>
 struct gemm_operand {
     const T* data;
+    std::size_t lines;
     std::size_t length;  ///< of a line
     std::size_t line_stride;
     std::size_t depth_stride;

@@ -13,6 +13,16 @@
 namespace demi::inline DEMI_ABI {
 namespace detail {
 
+/// Calls `work.run<Isa>()` in a function compiled for that instruction set, and for no other.
+template <host_isa Isa, class Work>
+void run_for(const Work& work) {
+#if defined(__x86_64__)
+    if constexpr (Isa >= host_isa::avx512) return run_avx512(work);
+    if constexpr (Isa == host_isa::avx2) return run_avx2(work);
+#endif
+    if constexpr (Isa == host_isa::portable) run_portable(work);
+}
+
 template <std::size_t Lanes>
 using float_vector = vector<float, static_cast<int>(Lanes)>;
 
@@ -48,30 +58,26 @@ struct tile_prefetch {
 /// Where a tile lies and what it is made of.
 struct gemm_tile {
     std::size_t depth;  ///< steps of the sums
-    const float* a;
-    std::size_t a_row;   ///< from one row of `a` to the next
-    std::size_t a_step;  ///< from one step to the next
+    const char* a;
+    std::size_t a_row;   ///< bytes from one row of `a` to the next
+    std::size_t a_step;  ///< bytes from one step to the next
     const float* b;      ///< the columns of one step beside each other
     std::size_t b_step;
     float* c;  ///< row-major, `c_stride` from row to row
     std::size_t c_stride;
     bool add;  ///< whether to start from what is in `c`
     tile_prefetch ahead = {};
+    float* packed = nullptr;  ///< where a tile that packs its columns puts them
 };
 
-/// The tile that the registers of an instruction set hold: `rows` times `vectors`, or fewer rows
-/// and twice the vectors.
+/// The tile that the registers of an instruction set hold: `rows` times `vectors`. Few rows, so
+/// that the lines of rows a power of two apart find room in the sets of the first level.
 template <host_isa Isa>
 struct tile_shape {
     static constexpr std::size_t lanes = lane_count<Isa>;
-    static constexpr std::size_t rows = Isa >= host_isa::avx512 ? 14
-                                        : Isa == host_isa::avx2 ? 6
-                                                                : 4;
-    static constexpr std::size_t vectors = 2;
+    static constexpr std::size_t rows = Isa >= host_isa::avx2 ? 6 : 4;
+    static constexpr std::size_t vectors = Isa >= host_isa::avx512 ? 4 : 2;
     static constexpr std::size_t columns = vectors * lanes;
-    static constexpr std::size_t wide_rows = 3;
-    static constexpr std::size_t wide_vectors = 2 * vectors;
-    static constexpr std::size_t wide_columns = wide_vectors * lanes;
 };
 
 template <host_isa Isa>
@@ -81,7 +87,7 @@ struct pair_step;
 /// One step with words: a word of one row for all columns, and the products of both halves.
 template <>
 struct pair_step<host_isa::avx512_bf16> {
-    [[DEMI_TARGET_AVX512_BF16]] static void broadcast(float_vector<16>& to, const float* from) {
+    [[DEMI_TARGET_AVX512_BF16]] static void broadcast(float_vector<16>& to, const char* from) {
         std::int32_t word;
         __builtin_memcpy(&word, from, sizeof word);
         to = float_vector<16>(_mm512_set1_epi32(word));
@@ -96,7 +102,8 @@ struct pair_step<host_isa::avx512_bf16> {
 
 /// `c = a b` or `c += a b` for a tile of `Rows` rows and `Vectors` vectors of columns. Each element
 /// is one chain of multiply-adds in the order of the sum: its bits do not depend on the tile.
-template <std::size_t Rows, std::size_t Vectors>
+/// With `Packs` it also packs its columns for the tiles below.
+template <std::size_t Rows, std::size_t Vectors, bool Packs>
 struct multiply_tile {
     const gemm_tile& tile;
 
@@ -117,13 +124,14 @@ struct multiply_tile {
         }
         // Three rows share a pointer: there are not enough registers for all.
         constexpr std::size_t pointers = (Rows + 2) / 3;
-        const float* a[pointers];
+        const char* a[pointers];
         const std::size_t a_row = tile.a_row;
         const std::size_t a_step = tile.a_step;
 #pragma GCC unroll 8
         for (std::size_t i = 0; i < pointers; ++i) a[i] = tile.a + 3 * i * a_row;
         const float* b = tile.b;
         const std::size_t b_step = tile.b_step;
+        float* packed = tile.packed;
         for (std::size_t k = 0; k < tile.depth; ++k) {
             if (k % tile_prefetch::steps == 0) tile.ahead.get(k / tile_prefetch::steps);
             factors columns[Vectors];
@@ -131,9 +139,17 @@ struct multiply_tile {
             for (std::size_t v = 0; v < Vectors; ++v) {
                 columns[v] = *reinterpret_cast<const stored*>(b + v * lanes);
             }
+            if constexpr (Packs) {
+#pragma GCC unroll 4
+                for (std::size_t v = 0; v < Vectors; ++v) {
+                    __builtin_prefetch(b + packing_distance * b_step + v * lanes);
+                    *reinterpret_cast<stored*>(packed + v * lanes) = columns[v];
+                }
+                packed += Vectors * lanes;
+            }
 #pragma GCC unroll 16
             for (std::size_t r = 0; r < Rows; ++r) {
-                const float* const from = a[r / 3] + r % 3 * a_row;
+                const char* const from = a[r / 3] + r % 3 * a_row;
                 if constexpr (packs_pairs<Isa>) {
                     factors row;
                     pair_step<Isa>::broadcast(row, from);
@@ -142,7 +158,7 @@ struct multiply_tile {
                         pair_step<Isa>::add_product(sums[r][v], row, columns[v]);
                     }
                 } else {
-                    const factors row = *from - factors{};
+                    const factors row = *reinterpret_cast<const float*>(from) - factors{};
 #pragma GCC unroll 4
                     for (std::size_t v = 0; v < Vectors; ++v) sums[r][v] += row * columns[v];
                 }
@@ -161,12 +177,13 @@ struct multiply_tile {
     }
 
 private:
+    /// Steps ahead at which memory is asked for that the processor cannot foresee.
+    static constexpr std::size_t packing_distance = 8;
+
     DEMI_HOST_KERNEL float* place(std::size_t row, std::size_t column) const {
         return tile.c + row * tile.c_stride + column;
     }
 };
-
-using multiply_function = void (*)(const gemm_tile&);
 
 #if defined(__x86_64__)
 template <class Work>
@@ -175,31 +192,32 @@ template <class Work>
 }
 #endif
 
-template <host_isa Isa, std::size_t Rows, std::size_t Vectors>
+using multiply_function = void (*)(const gemm_tile&);
+
+template <host_isa Isa, std::size_t Rows, std::size_t Vectors, bool Packs = false>
 void multiply(const gemm_tile& tile) {
+    const multiply_tile<Rows, Vectors, Packs> work{tile};
     if constexpr (packs_pairs<Isa>) {
-        run_dot_products(multiply_tile<Rows, Vectors>{tile});
+        run_dot_products(work);
     } else {
-        run_on(Isa, multiply_tile<Rows, Vectors>{tile});
+        run_for<Isa>(work);
     }
 }
 
-template <host_isa Isa, std::size_t Vectors, std::size_t... Row>
-constexpr auto multiply_functions(std::index_sequence<Row...>) {
-    return std::array<multiply_function, sizeof...(Row)>{&multiply<Isa, Row + 1, Vectors>...};
+template <host_isa Isa, std::size_t... Index>
+constexpr auto multiply_functions(std::index_sequence<Index...>) {
+    constexpr std::size_t rows = tile_shape<Isa>::rows;
+    return std::array<multiply_function, sizeof...(Index)>{
+        &multiply<Isa, Index % rows + 1, Index / rows + 1>...};
 }
 
 /// The function for tiles of `rows` rows that hold at least `columns` columns.
 template <host_isa Isa>
 multiply_function multiply_function_for(std::size_t rows, std::size_t columns) {
     using tile = tile_shape<Isa>;
-    constexpr auto sizes = std::make_index_sequence<tile::rows>{};
-    constexpr auto wide_sizes = std::make_index_sequence<tile::wide_rows>{};
-    static constexpr auto narrow = multiply_functions<Isa, 1>(sizes);
-    static constexpr auto full = multiply_functions<Isa, tile::vectors>(sizes);
-    static constexpr auto wide = multiply_functions<Isa, tile::wide_vectors>(wide_sizes);
-    if (columns > tile::columns) return wide[rows - 1];
-    return columns > tile::lanes ? full[rows - 1] : narrow[rows - 1];
+    static constexpr auto functions =
+        multiply_functions<Isa>(std::make_index_sequence<tile::rows * tile::vectors>{});
+    return functions[(columns - 1) / tile::lanes * tile::rows + rows - 1];
 }
 
 }  // namespace detail

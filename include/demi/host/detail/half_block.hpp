@@ -79,24 +79,23 @@ struct half_block<host_isa::avx512> {
     template <class To, class From, class Rounding>
     static constexpr bool converts = is_half_conversion<To, From, Rounding>;
 
-    /// The lanes that hold one of the last `count` elements, which are some: a store without a
-    /// lane costs hundreds of cycles where the next page cannot be written.
-    static std::uint16_t lanes_for(std::size_t count) {
-        return static_cast<std::uint16_t>((1u << count) - 1);
-    }
-
     template <class Stores, class Half, class Rounding>
     [[DEMI_TARGET_AVX512]] static void convert(const Half* from, float* to, std::size_t count,
                                                Rounding) {
         std::size_t i = 0;
-        for (; i + 16 <= count; i += 16) {
-            const __m256i halves = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
-            Stores::store(to + i, _mm512_castps_si512(_mm512_maskz_cvtph_ps(0xffff, halves)));
+        if (crosses_lines<Stores>(to)) {
+            i = elements_before_line(to, count);
+            if (i != 0) widen_first(from, to, i);
         }
-        if (i == count) return;
-        const std::uint16_t rest = lanes_for(count - i);
-        const __m256i halves = _mm256_maskz_loadu_epi16(rest, from + i);
-        _mm512_mask_storeu_ps(to + i, rest, _mm512_maskz_cvtph_ps(rest, halves));
+        // Two at a time: one step after the other would not keep up with the stores.
+        for (; i + 32 <= count; i += 32) {
+            const __m256i low = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i));
+            const __m256i high =
+                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i + 16));
+            Stores::store(to + i, widen(low));
+            Stores::store(to + i + 16, widen(high));
+        }
+        for (; i < count; i += 16) widen_first(from + i, to + i, count - i);
     }
 
     template <class Stores, class Half, class Rounding>
@@ -104,14 +103,27 @@ struct half_block<host_isa::avx512> {
                                                Rounding) {
         constexpr int code = rounding_code<Rounding>;
         std::size_t i = 0;
-        for (; i + 16 <= count; i += 16) {
-            const __m256i halves = _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), code);
-            Stores::store(to + i, halves);
+        for (; i + 32 <= count; i += 32) {
+            Stores::store(to + i, _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i), code));
+            Stores::store(to + i + 16,
+                          _mm512_maskz_cvtps_ph(0xffff, _mm512_loadu_ps(from + i + 16), code));
         }
-        if (i == count) return;
-        const std::uint16_t rest = lanes_for(count - i);
-        const __m512 floats = _mm512_maskz_loadu_ps(rest, from + i);
-        _mm256_mask_storeu_epi16(to + i, rest, _mm512_maskz_cvtps_ph(rest, floats, code));
+        for (; i < count; i += 16) {
+            const std::uint16_t rest = first_lanes(count - i);
+            const __m512 floats = _mm512_maskz_loadu_ps(rest, from + i);
+            _mm256_mask_storeu_epi16(to + i, rest, _mm512_maskz_cvtps_ph(rest, floats, code));
+        }
+    }
+
+private:
+    [[DEMI_TARGET_AVX512]] static __m512i widen(const __m256i& halves) {
+        return _mm512_castps_si512(_mm512_maskz_cvtph_ps(0xffff, halves));
+    }
+
+    template <class Half>
+    [[DEMI_TARGET_AVX512]] static void widen_first(const Half* from, float* to, std::size_t count) {
+        const std::uint16_t lanes = first_lanes(count);
+        _mm512_mask_storeu_epi32(to, lanes, widen(_mm256_maskz_loadu_epi16(lanes, from)));
     }
 };
 

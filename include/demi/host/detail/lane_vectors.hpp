@@ -84,12 +84,20 @@ struct vector_operations<4> {
             to = mask(_mm_cmple_ps(a, b));
         }
     }
+    static void magnitudes(integers& to, const floats& a) { to = integers(a) & 0x7fffffff; }
     static void less(mask& to, const integers& a, std::int32_t b) {
         to = mask(_mm_cmplt_epi32(__m128i(a), _mm_set1_epi32(b)));
     }
     static void widen(doubles& low, doubles& high, const floats& a) {
         low = _mm_cvtps_pd(a);
         high = _mm_cvtps_pd(_mm_movehl_ps(a, a));
+    }
+    static void add_square(floats& to, const floats& a) { to += a * a; }
+    static double sum(const doubles& a) { return a[0] + a[1]; }
+    static std::uint32_t largest(const integers& a) {
+        std::int32_t result = a[0];
+        for (int i = 1; i < 4; ++i) result = a[i] > result ? a[i] : result;
+        return static_cast<std::uint32_t>(result);
     }
     static void broadcast(doubles& to, double value) { to = _mm_set1_pd(value); }
 };
@@ -118,8 +126,13 @@ struct vector_operations<8> {
     [[DEMI_TARGET_AVX2]] static void max(floats& to, const floats& a, const floats& b) {
         to = _mm256_max_ps(a, b);
     }
+    /// Twice the magnitudes: to add is quicker than to mask.
+    static void magnitudes(integers& to, const floats& a) {
+        using words = vector<std::uint32_t, 8>;
+        to = integers(words(a) + words(a));
+    }
     [[DEMI_TARGET_AVX2]] static void max(integers& to, const integers& a, const integers& b) {
-        to = integers(_mm256_max_epi32(__m256i(a), __m256i(b)));
+        to = integers(_mm256_max_epu32(__m256i(a), __m256i(b)));
     }
     [[DEMI_TARGET_AVX2]] static void select(floats& to, const mask& which, const floats& a,
                                             const floats& b) {
@@ -130,11 +143,24 @@ struct vector_operations<8> {
         to = mask(_mm256_cmp_ps(a, b, comparison_code<Kind>));
     }
     [[DEMI_TARGET_AVX2]] static void less(mask& to, const integers& a, std::int32_t b) {
-        to = mask(_mm256_cmpgt_epi32(_mm256_set1_epi32(b), __m256i(a)));
+        to = mask(_mm256_cmpgt_epi32(_mm256_set1_epi32(b), _mm256_srli_epi32(__m256i(a), 1)));
     }
     [[DEMI_TARGET_AVX2]] static void widen(doubles& low, doubles& high, const floats& a) {
         low = _mm256_cvtps_pd(_mm256_castps256_ps128(a));
         high = _mm256_cvtps_pd(_mm256_extractf128_ps(a, 1));
+    }
+    [[DEMI_TARGET_AVX2]] static void add_square(floats& to, const floats& a) {
+        to = _mm256_fmadd_ps(a, a, to);
+    }
+    [[DEMI_TARGET_AVX2]] static double sum(const doubles& a) {
+        return vector_operations<4>::sum(_mm256_castpd256_pd128(a) + _mm256_extractf128_pd(a, 1));
+    }
+    [[DEMI_TARGET_AVX2]] static std::uint32_t largest(const integers& a) {
+        __m128i most = _mm_max_epu32(_mm256_castsi256_si128(__m256i(a)),
+                                     _mm256_extracti128_si256(__m256i(a), 1));
+        most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0x4e));
+        most = _mm_max_epu32(most, _mm_shuffle_epi32(most, 0xb1));
+        return static_cast<std::uint32_t>(_mm_cvtsi128_si32(most)) / 2;
     }
     [[DEMI_TARGET_AVX2]] static void broadcast(doubles& to, double value) {
         to = _mm256_set1_pd(value);
@@ -171,8 +197,12 @@ struct vector_operations<16> {
     [[DEMI_TARGET_AVX512]] static void max(floats& to, const floats& a, const floats& b) {
         to = _mm512_maskz_max_ps(all, a, b);
     }
+    static void magnitudes(integers& to, const floats& a) {
+        using words = vector<std::uint32_t, 16>;
+        to = integers(words(a) + words(a));
+    }
     [[DEMI_TARGET_AVX512]] static void max(integers& to, const integers& a, const integers& b) {
-        to = integers(_mm512_maskz_max_epi32(all, __m512i(a), __m512i(b)));
+        to = integers(_mm512_maskz_max_epu32(all, __m512i(a), __m512i(b)));
     }
     [[DEMI_TARGET_AVX512]] static void select(floats& to, mask which, const floats& a,
                                               const floats& b) {
@@ -183,11 +213,24 @@ struct vector_operations<16> {
         to = _mm512_cmp_ps_mask(a, b, comparison_code<Kind>);
     }
     [[DEMI_TARGET_AVX512]] static void less(mask& to, const integers& a, std::int32_t b) {
-        to = _mm512_cmplt_epi32_mask(__m512i(a), _mm512_set1_epi32(b));
+        to = _mm512_cmplt_epu32_mask(__m512i(a), _mm512_set1_epi32(2 * b));
     }
     [[DEMI_TARGET_AVX512]] static void widen(doubles& low, doubles& high, const floats& a) {
         low = _mm512_maskz_cvtps_pd(half, _mm512_maskz_extractf32x8_ps(half, a, 0));
         high = _mm512_maskz_cvtps_pd(half, _mm512_maskz_extractf32x8_ps(half, a, 1));
+    }
+    [[DEMI_TARGET_AVX512]] static void add_square(floats& to, const floats& a) {
+        to = _mm512_fmadd_ps(a, a, to);
+    }
+    [[DEMI_TARGET_AVX512]] static double sum(const doubles& a) {
+        return vector_operations<8>::sum(_mm512_maskz_extractf64x4_pd(half, a, 0) +
+                                         _mm512_maskz_extractf64x4_pd(half, a, 1));
+    }
+    [[DEMI_TARGET_AVX512]] static std::uint32_t largest(const integers& a) {
+        const __m256i low = _mm512_maskz_extracti64x4_epi64(half, __m512i(a), 0);
+        const __m256i high = _mm512_maskz_extracti64x4_epi64(half, __m512i(a), 1);
+        return vector_operations<8>::largest(
+            vector_operations<8>::integers(_mm256_max_epu32(low, high)));
     }
     [[DEMI_TARGET_AVX512]] static void broadcast(doubles& to, double value) {
         to = _mm512_set1_pd(value);
@@ -232,10 +275,18 @@ struct vector_operations<4> {
             to = a <= b;
         }
     }
+    static void magnitudes(integers& to, const floats& a) { to = integers(a) & 0x7fffffff; }
     static void less(mask& to, const integers& a, std::int32_t b) { to = a < integers{b, b, b, b}; }
     static void widen(doubles& low, doubles& high, const floats& a) {
         low = doubles{a[0], a[1]};
         high = doubles{a[2], a[3]};
+    }
+    static void add_square(floats& to, const floats& a) { to += a * a; }
+    static double sum(const doubles& a) { return a[0] + a[1]; }
+    static std::uint32_t largest(const integers& a) {
+        std::int32_t result = a[0];
+        for (int i = 1; i < 4; ++i) result = a[i] > result ? a[i] : result;
+        return static_cast<std::uint32_t>(result);
     }
     static void broadcast(doubles& to, double value) { to = doubles{value, value}; }
 };

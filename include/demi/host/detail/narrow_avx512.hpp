@@ -4,10 +4,10 @@
 
 #include <demi/core/rounding.hpp>
 #include <demi/host/detail/bfloat16_block.hpp>
+#include <demi/host/detail/narrow_block.hpp>
 #include <demi/host/detail/stores.hpp>
 #include <demi/host/detail/word_lanes.hpp>
 #include <demi/precision/float16.hpp>
-#include <demi/precision/float8.hpp>
 #include <demi/precision/format_traits.hpp>
 
 #include <concepts>
@@ -17,17 +17,7 @@
 namespace demi::inline DEMI_ABI {
 namespace detail {
 
-/// What there is without such kernels: nothing.
-template <host_isa Isa>
-struct narrow_block {
-    template <class To, class From, class Rounding>
-    static constexpr bool converts = false;
-};
-
 #if defined(__x86_64__)
-
-template <class T>
-inline constexpr bool is_float8 = same_format<T, float8_e4m3> || same_format<T, float8_e5m2>;
 
 // Operations that would look at the rounding mode say how they round; what the flush flags change
 // rounds to the same number.

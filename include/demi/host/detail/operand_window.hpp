@@ -45,6 +45,27 @@ inline stochastic_block block_rounding_for(const stochastic_by_counter& rounding
     return block_rounding_for(rounding.load(), tensor, index);
 }
 
+/// Numbers of an operand in memory, as packs. It is passed by value: so compilers see that no store
+/// of a pass moves it, and keep the address in a register.
+template <class Pack, class Operand, class Stored>
+struct operand_numbers {
+    using memory = pack_memory<Pack, Stored, decltype(Operand::rounding)>;
+
+    Stored* numbers;
+
+    DEMI_HOST_KERNEL Pack load(std::size_t i) const {
+        if constexpr (Operand::mode != access::write) {
+            return memory::load(numbers + i);
+        } else {
+            return Pack{};
+        }
+    }
+
+    DEMI_HOST_KERNEL void store(std::size_t i, const Pack& value) const {
+        if constexpr (Operand::mode != access::read) memory::store(numbers + i, value);
+    }
+};
+
 /// Moves part of one tensor through numbers of a pass.
 ///
 /// Formats that packs can be loaded from are worked on in place, others in a block of converted
@@ -57,7 +78,7 @@ class operand_window {
     using memory = pack_memory<Pack, element, rounding>;
     using scalar = typename pack_traits<Pack>::scalar;
     using stored = std::conditional_t<memory::direct, element, scalar>;
-    using stored_memory = pack_memory<Pack, stored, rounding>;
+    using numbers = operand_numbers<Pack, Operand, stored>;
 
     static constexpr bool reads = Operand::mode != access::write;
     static constexpr bool writes = Operand::mode != access::read;
@@ -65,6 +86,8 @@ class operand_window {
     static constexpr std::size_t capacity = memory::direct ? pack_count : block_elements;
 
 public:
+    static constexpr bool direct = memory::direct;
+
     operand_window(host_isa isa, const Operand& operand, std::size_t tensor)
         : memory_(operand.tensors[tensor].data()),
           tensor_(tensor),
@@ -72,12 +95,12 @@ public:
           isa_(isa) {}
 
     /// Gets `count` elements, a multiple of the pack, from `index` on.
-    void open(std::size_t index, std::size_t count) {
+    numbers open(std::size_t index, std::size_t count) {
         if constexpr (memory::direct) {
-            numbers_ = const_cast<stored*>(memory_ + index);
+            return {const_cast<stored*>(memory_ + index)};
         } else {
-            numbers_ = block();
             if constexpr (reads) read_block(index, count);
+            return {block()};
         }
     }
 
@@ -87,30 +110,18 @@ public:
     }
 
     /// Gets fewer elements than a pack has.
-    void open_rest(std::size_t index, std::size_t count) {
-        numbers_ = block();
+    numbers open_rest(std::size_t index, std::size_t count) {
         if constexpr (reads) {
             read_block(index, count);
             for (std::size_t i = count; i < pack_count; ++i) {
                 __builtin_memcpy(block() + i, block() + count - 1, sizeof(stored));
             }
         }
+        return {block()};
     }
 
     void close_rest(std::size_t index, std::size_t count) {
         if constexpr (writes) write_block(index, count);
-    }
-
-    DEMI_HOST_KERNEL Pack load(std::size_t i) const {
-        if constexpr (reads) {
-            return stored_memory::load(numbers_ + i);
-        } else {
-            return Pack{};
-        }
-    }
-
-    DEMI_HOST_KERNEL void store(std::size_t i, const Pack& value) const {
-        if constexpr (writes) stored_memory::store(numbers_ + i, value);
     }
 
 private:
@@ -137,7 +148,6 @@ private:
     std::size_t tensor_;
     rounding rounding_;
     host_isa isa_;
-    stored* numbers_ = nullptr;
     alignas(64) std::byte bytes_[capacity * sizeof(stored)];
 };
 

@@ -6,6 +6,7 @@
 #include <demi/host/detail/bfloat16_avx512.hpp>
 #include <demi/host/detail/bfloat16_block.hpp>
 #include <demi/host/detail/half_block.hpp>
+#include <demi/host/detail/pair_lanes.hpp>
 #include <demi/host/lanes.hpp>
 #include <demi/precision/format_traits.hpp>
 
@@ -34,6 +35,12 @@ struct pack_traits<lanes<Count>> {
     DEMI_HOST_KERNEL static void store(float* to, const lanes<Count>& value) { value.store(to); }
 };
 
+template <class Format, host_isa Isa>
+struct pack_traits<pair_lanes<Format, Isa>> {
+    using scalar = Format;
+    static constexpr std::size_t count = pair_lanes<Format, Isa>::count;
+};
+
 /// Whether and how packs go to and from elements of a format without a detour through a block. In
 /// general only the pack's own scalar does.
 template <class Pack, class Element, class Rounding>
@@ -43,6 +50,15 @@ struct pack_memory {
 
     DEMI_HOST_KERNEL static Pack load(const Element* from) { return traits::load(from); }
     DEMI_HOST_KERNEL static void store(Element* to, const Pack& value) { traits::store(to, value); }
+};
+
+template <class Format, host_isa Isa, class Element, class Rounding>
+struct pack_memory<pair_lanes<Format, Isa>, Element, Rounding> {
+    static constexpr bool direct = same_format<Element, Format>;
+
+    DEMI_HOST_KERNEL static pair_lanes<Format, Isa> load(const Element* from) {
+        return pair_lanes<Format, Isa>(from);
+    }
 };
 
 template <class Rounding>

@@ -47,6 +47,23 @@ void visit_chunks(std::span<const std::span<T>> tensors, std::size_t begin, std:
     }
 }
 
+/// Calls `visit(piece)` for what the chunks `begin` to `end` of a list have of each tensor.
+template <class T, class Visit>
+void visit_pieces(std::span<const std::span<T>> tensors, std::size_t begin, std::size_t end,
+                  const Visit& visit) {
+    std::size_t first = 0;  // the number of the tensor's first chunk
+    for (std::size_t t = 0; t < tensors.size() && first < end; ++t) {
+        const std::size_t size = tensors[t].size();
+        const std::size_t next = first + chunks_of(size);
+        const std::size_t from = begin > first ? begin : first;
+        if (from < next) {
+            visit(tensor_piece{t, (from - first) * chunk_elements,
+                               end < next ? (end - first) * chunk_elements : size});
+        }
+        first = next;
+    }
+}
+
 /// Whether a pass over the list is long enough to be shared among threads.
 template <class T>
 bool worth_splitting(const host_context& context, std::span<const std::span<T>> tensors) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/host/detail/lane_vectors.hpp>
+#include <demi/host/isa.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,12 @@ namespace demi::inline DEMI_ABI {
 namespace detail {
 
 inline constexpr std::size_t cache_line_bytes = 64;
+
+/// The lanes of a vector of 16 that hold one of the next `count` elements, which are some: a store
+/// without a lane costs hundreds of cycles where the next page cannot be written.
+constexpr std::uint16_t first_lanes(std::size_t count) {
+    return static_cast<std::uint16_t>(count < 16 ? (1u << count) - 1 : 0xffffu);
+}
 
 /// Stores to any address.
 struct cached_stores {
@@ -47,14 +54,47 @@ struct streaming_stores {
 #endif
 };
 
+/// Whether vectors stored one after the other from there on all cross cache lines, which makes them
+/// slow. Streamed ones begin with a line.
+template <class Stores>
+bool crosses_lines(const void* to) {
+    return !Stores::stream && reinterpret_cast<std::uintptr_t>(to) % cache_line_bytes != 0;
+}
+
+/// How many of `count` elements lie before a cache line that begins with an element.
+template <class T>
+std::size_t elements_before_line(const T* to, std::size_t count) {
+    const std::size_t bytes = (0 - reinterpret_cast<std::uintptr_t>(to)) % cache_line_bytes;
+    if (bytes % sizeof(T) != 0) return 0;
+    return bytes / sizeof(T) < count ? bytes / sizeof(T) : count;
+}
+
 #if defined(__x86_64__)
 
-/// Copies whole cache lines, past the caches, to a boundary of one.
-inline void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
-    const auto* source = reinterpret_cast<const __m128i*>(from);
-    auto* target = reinterpret_cast<__m128i*>(to);
-    for (std::size_t i = 0; i < bytes / sizeof(__m128i); ++i) {
-        _mm_stream_si128(target + i, _mm_load_si128(source + i));
+/// Copies what fills whole cache lines, past the caches, to a boundary of one.
+template <host_isa Isa>
+void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += sizeof(__m128i)) {
+        streaming_stores::store(to + i,
+                                _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+    }
+}
+
+template <>
+[[DEMI_TARGET_AVX2]] inline void stream_lines<host_isa::avx2>(const std::byte* from, std::byte* to,
+                                                              std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += sizeof(__m256i)) {
+        streaming_stores::store(to + i,
+                                _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+    }
+}
+
+template <>
+[[DEMI_TARGET_AVX512]] inline void stream_lines<host_isa::avx512>(const std::byte* from,
+                                                                  std::byte* to,
+                                                                  std::size_t bytes) {
+    for (std::size_t i = 0; i < bytes; i += sizeof(__m512i)) {
+        streaming_stores::store(to + i, _mm512_loadu_si512(from + i));
     }
 }
 
@@ -63,7 +103,8 @@ inline void finish_stream() { _mm_sfence(); }
 
 #else
 
-inline void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
+template <host_isa>
+void stream_lines(const std::byte* from, std::byte* to, std::size_t bytes) {
     __builtin_memcpy(to, from, bytes);
 }
 

@@ -13,6 +13,10 @@ namespace detail {
 /// Below this many bytes in and out together, ordinary stores are as fast or much faster.
 inline constexpr std::size_t stream_threshold = std::size_t{8} * 1024 * 1024;
 
+/// A longer block is streamed in parts of this many elements: four places in each of them are far
+/// enough apart.
+inline constexpr std::size_t stream_elements = 256 * 1024;
+
 /// The rounding of the elements from `index` of a block on.
 template <class Rounding>
 Rounding rounding_from(Rounding rounding, std::size_t) {
@@ -32,9 +36,14 @@ void convert_stream(host_isa isa, const From* from, To* to, std::size_t count, R
     if (bytes_before_line % sizeof(To) != 0 || head > count) head = count;
     const std::size_t tail = (count - head) % (cache_line_bytes / sizeof(To));
     const std::size_t body = count - head - tail;
-    convert_block(isa, from, to, head, rounding);
-    convert_block<streaming_stores>(isa, from + head, to + head, body,
-                                    rounding_from(rounding, head));
+    if (head != 0) convert_block(isa, from, to, head, rounding);
+    for (std::size_t i = head; i < head + body; i += stream_elements) {
+        const std::size_t left = head + body - i;
+        convert_block<streaming_stores>(isa, from + i, to + i,
+                                        left < stream_elements ? left : stream_elements,
+                                        rounding_from(rounding, i));
+    }
+    if (tail == 0) return;
     convert_block(isa, from + head + body, to + head + body, tail,
                   rounding_from(rounding, head + body));
 }
