@@ -101,6 +101,10 @@ struct sum {
         into.total += value;
     }
     template <class Real>
+    void join(partial<Real>& into, const partial<Real>& other) const {
+        into.total = into.total + other.total;
+    }
+    template <class Real>
     float finish(const partial<Real>& from) const {
         return from.total;
     }
@@ -114,9 +118,24 @@ struct sum_without_combine {
     template <class Real>
     void accumulate(partial<Real>&, Real) const {}
     template <class Real>
+    void join(partial<Real>&, const partial<Real>&) const {}
+    template <class Real>
     float finish(const partial<Real>&) const {
         return 0;
     }
+};
+
+struct sum_without_join {
+    using value_type = float;
+    template <class Real>
+    using partial = sum::partial<Real>;
+    template <class Real>
+    void accumulate(partial<Real>&, Real) const {}
+    template <class Real>
+    float finish(const partial<Real>&) const {
+        return 0;
+    }
+    float combine(float left, float) const { return left; }
 };
 
 }  // namespace
@@ -132,6 +151,7 @@ TEST_CASE("the smallest model is a backend, and each missing requirement is noti
 TEST_CASE("a reducer needs every one of its functions") {
     CHECK(demi::lane_reducer<sum, float>);
     CHECK_FALSE(demi::lane_reducer<sum_without_combine, float>);
+    CHECK_FALSE(demi::lane_reducer<sum_without_join, float>);
     CHECK_FALSE(demi::lane_reducer<int, float>);
 }
 
