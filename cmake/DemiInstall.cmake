@@ -9,7 +9,7 @@ set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY TRUE)
 
 set(demi_config_dir "${CMAKE_INSTALL_DATADIR}/cmake/demi")
 
-install(TARGETS demi_demi demi_cuda EXPORT demi-targets FILE_SET HEADERS)
+install(TARGETS demi_demi demi_cuda demi_cublaslt EXPORT demi-targets FILE_SET HEADERS)
 install(EXPORT demi-targets NAMESPACE demi:: DESTINATION "${demi_config_dir}")
 
 configure_package_config_file(

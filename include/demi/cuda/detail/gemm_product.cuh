@@ -5,7 +5,6 @@
 #include <demi/core/backend.hpp>
 #include <demi/core/matrix_view.hpp>
 #include <demi/cuda/convert.cuh>
-#include <demi/kernels/epilogue.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -125,7 +124,7 @@ struct gemm_product {
         }
         const matrix_position at =
             is_transposed ? matrix_position{column, row} : matrix_position{row, column};
-        if constexpr (epilogue_on<Epilogue, sum>) {
+        if constexpr (std::is_invocable_r_v<sum, const Epilogue&, sum, matrix_position>) {
             return epilogue(value, at);
         } else {
             return epilogue(static_cast<float>(value), at);
