@@ -245,6 +245,40 @@ TEST_CASE("every tile computes every pair of layouts") {
     }
 }
 
+TEST_CASE("lines may be more than 2^31 elements from the first") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    using half = demi::float16;
+    const std::size_t leading = (std::size_t{1} << 30) + 8;
+    const std::size_t bytes = (2 * leading + 64) * sizeof(half);
+    void* memory_a = nullptr;
+    void* memory_c = nullptr;
+    if (cudaMalloc(&memory_a, bytes) == cudaSuccess &&
+        cudaMalloc(&memory_c, bytes) == cudaSuccess) {
+        const matrix_view<half> a(static_cast<half*>(memory_a), 3, 40, leading, layout::row_major);
+        const matrix_view<half> c(static_cast<half*>(memory_c), 3, 16, leading, layout::row_major);
+        device_matrix<half> b(where, 40, 16, layout::row_major, 16);
+        b.set_each([](std::size_t r, std::size_t s) { return r == s ? 1.0f : 0.0f; });
+        std::vector<half> line(40);
+        for (std::size_t r = 0; r < 3; ++r) {
+            for (std::size_t k = 0; k < 40; ++k) {
+                line[k] = demi::convert<half>(small_integer(r, k));
+            }
+            where.upload(line.data(), &a(r, 0), line.size());
+        }
+        demi::gemm(where, a, b.constant(), c);
+        for (std::size_t r = 0; r < 3; ++r) {
+            where.download(&c(r, 0), line.data(), 16);
+            CAPTURE(r);
+            CHECK(demi::convert<float>(line[1]) == small_integer(r, 1));
+            CHECK(demi::convert<float>(line[15]) == small_integer(r, 15));
+        }
+    }
+    static_cast<void>(cudaGetLastError());
+    CHECK(cudaFree(memory_a) == cudaSuccess);
+    CHECK(cudaFree(memory_c) == cudaSuccess);
+}
+
 TEST_CASE("types of one format are the same to a product") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);

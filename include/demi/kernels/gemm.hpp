@@ -99,7 +99,8 @@ void require_product(const matrix_view<A>& a, const matrix_view<B>& b, const mat
 ///
 /// Throws `invalid_argument`, before anything is written, for shapes that do not fit, a factor that
 /// is not finite, a `c` that shares memory with `a` or `b`, or an epilogue of another shape.
-/// Cost: one launch, no synchronisation; deterministic, on the host for any number of threads.
+/// Cost: no synchronisation; on a device one launch, or two when a long inner dimension is divided
+/// for want of other work; deterministic, on the host for any number of threads.
 template <backend B, class Left, class Right, floating_format Result,
           epilogue Epilogue = no_epilogue>
     requires(

@@ -85,7 +85,8 @@ void run_batch(B& where, const Batch& batch, const gemm_options& options,
 /// written. When the workspace is refused, `out_of_memory` leaves some results written, others not.
 /// No result may share memory with another or with any operand; each is checked against its own.
 /// Cost: the products run at the same time where there are at least as many as threads; the bits
-/// are those of single calls.
+/// are those of single calls, but for the rounding of sums over a long inner dimension, which a
+/// device divides by the number of products too.
 template <backend B, class Left, class Right, floating_format Result,
           epilogue Epilogue = no_epilogue>
 void gemm_batched(const B& where, std::span<const matrix_view<Left>> a,

@@ -164,20 +164,21 @@ template <class Product>
 void launch_simt(cuda_context& context, const Product& product) {
     using narrow_pass = simt_pass<1, Product>;
     using wide_pass = simt_pass<2, Product>;
-    constexpr bool is_wide = std::same_as<typename Product::sum, double>;
-    if constexpr (is_wide) {
-        launch_tiles(context, narrow_pass{product}, narrow_pass::size, narrow_pass::size, 0);
+    const auto launch_narrow = [&](const Product& planned) {
+        launch_tiles(context, narrow_pass{planned}, narrow_pass::size, narrow_pass::size, 0);
+    };
+    // Registers do not suffice for large tiles in double; and what old devices only need is not
+    // worth another kernel.
+    if constexpr (std::same_as<typename Product::sum, double> ||
+                  multiplies_on_tensor_cores<Product>) {
+        launch_narrow(product);
     } else {
         constexpr std::array<tile_size, 2> tiles{
             tile_size{wide_pass::size, wide_pass::size, wide_pass::depth, 0},
             tile_size{narrow_pass::size, narrow_pass::size, narrow_pass::depth, 0}};
         launch_planned(context, product, tiles, [&](const Product& planned, std::size_t chosen) {
-            if (chosen == 0) {
-                launch_tiles(context, wide_pass{planned}, wide_pass::size, wide_pass::size, 0);
-            } else {
-                launch_tiles(context, narrow_pass{planned}, narrow_pass::size, narrow_pass::size,
-                             0);
-            }
+            if (chosen != 0) return launch_narrow(planned);
+            launch_tiles(context, wide_pass{planned}, wide_pass::size, wide_pass::size, 0);
         });
     }
 }

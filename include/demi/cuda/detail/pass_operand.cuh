@@ -93,14 +93,14 @@ struct placed_roundings<std::index_sequence<Place...>, Rounding...> : placed<Pla
             {of_one<Rounding>(loaded(get<Place>()), tensor)}...};
     }
 
-    template <std::size_t At>
+    template <std::size_t Index>
     __device__ const auto& get() const {
-        return at<At>(*this);
+        return at<Index>(*this);
     }
 
 private:
-    template <std::size_t At, class Value>
-    __device__ static const Value& at(const placed<At, Value>& one) {
+    template <std::size_t Index, class Value>
+    __device__ static const Value& at(const placed<Index, Value>& one) {
         return one.value;
     }
 };
@@ -197,11 +197,11 @@ struct held_operands<std::index_sequence<Place...>, Size, Operands...>
     }
 
 private:
-    template <std::size_t At, class Operand>
-    using part_type = held_operand<At, Operand, pass_number<Operands...>, Size>;
+    template <std::size_t Index, class Operand>
+    using part_type = held_operand<Index, Operand, pass_number<Operands...>, Size>;
 
-    template <std::size_t At, class Operand>
-    __device__ part_type<At, Operand>& part() {
+    template <std::size_t Index, class Operand>
+    __device__ part_type<Index, Operand>& part() {
         return *this;
     }
 };
