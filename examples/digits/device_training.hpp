@@ -11,7 +11,7 @@
 
 namespace digits_demo {
 
-#if DEMI_EXAMPLES_WITH_CUDA
+#if defined(DEMI_EXAMPLES_WITH_CUDA)
 policy_result compare_on_device(const std::string& name, const nn::digits_split& digits,
                                 const options& chosen, progress_bar& progress);
 #else
