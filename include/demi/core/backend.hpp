@@ -94,8 +94,7 @@ struct archetype_reducer {
 /// 7. `gemm(alpha, a, b, beta, c, epilogue)`, which computes
 ///    `c = epilogue(alpha * a * b + beta * c)`, accumulates in float or wider, does not read `c`
 ///    when `beta` is 0, and gives `beta * c` for an empty inner dimension. See kernels/gemm.hpp.
-/// 8. Optional: `pack<Partner>(matrix, side, result)`, which returns a value that holds the matrix
-/// in
+/// 8. Optional: `pack<Partner>(matrix, side, result)`, which returns a value that holds a matrix in
 ///    the form that products read best, and `gemm(alpha, a, b, beta, c, epilogue, packed)`, which
 ///    takes that for one of the operands. See kernels/packed_matrix.hpp.
 /// 9. Optional: `gemm_batched(alpha, batch, beta, epilogue)` for the products `batch.c(i)` of

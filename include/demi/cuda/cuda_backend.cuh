@@ -32,6 +32,10 @@ __global__ void invoke_kernel(const Task task) {
 /// Models `backend` on a CUDA device: every member but `upload` and `download` returns at once, and
 /// its work runs in the order of the stream.
 ///
+/// Functors, tasks, reducers and epilogues travel as bytes: their functions are `DEMI_HD`, and
+/// their types have a name that a kernel can see, so not those of lambdas nor local or private
+/// ones.
+///
 /// What is called between the beginning and the end of a stream capture becomes part of the graph,
 /// and its replays give the same bits. Results of `reduce` are the same bits on every device.
 /// Copies share one context; they and their buffers are used from one thread at a time. The stream
