@@ -283,3 +283,28 @@ TEST_CASE("kinds have names for messages") {
 
 static_assert(demi::lane_reducer<demi::gradient_reducer, float>);
 static_assert(demi::lane_reducer<demi::gradient_reducer, double>);
+
+TEMPLATE_TEST_CASE("each tensor's statistics are those of the tensor alone", "",
+                   DEMI_TEST_BACKENDS) {
+    const TestType where{};
+    std::mt19937_64 random(11);
+    std::vector<std::vector<demi::float16>> tensors;
+    for (const std::size_t size : {5u, 0u, 3000u, 1u, 40000u}) {
+        tensors.emplace_back(size);
+        const float largest = std::ldexp(1.0f, static_cast<int>(random() % 12));
+        std::uniform_real_distribution<float> uniform(-largest, largest);
+        for (auto& value : tensors.back()) value = demi::float16(uniform(random));
+    }
+    tensors[2][2999] = demi::float16(-INFINITY);
+    tensors[2][2000] = demi::float16(NAN);
+
+    const auto found = demi::measure_each_gradient(where, tensors);
+    REQUIRE(found.size() == tensors.size());
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+        CAPTURE(i);
+        auto expected = plain_statistics<demi::float16>({tensors[i]});
+        expected.first_non_finite.tensor = i;
+        CHECK(agree(found[i], expected));
+    }
+    CHECK(demi::measure_each_gradient(where, std::vector<std::vector<float>>()).empty());
+}
