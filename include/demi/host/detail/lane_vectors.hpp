@@ -213,7 +213,9 @@ struct vector_operations<16> {
         to = _mm512_cmp_ps_mask(a, b, comparison_code<Kind>);
     }
     [[DEMI_TARGET_AVX512]] static void less(mask& to, const integers& a, std::int32_t b) {
-        to = _mm512_cmplt_epu32_mask(__m512i(a), _mm512_set1_epi32(2 * b));
+        const std::uint32_t doubled = 2 * static_cast<std::uint32_t>(b);
+        to = _mm512_cmplt_epu32_mask(__m512i(a),
+                                     _mm512_set1_epi32(static_cast<std::int32_t>(doubled)));
     }
     [[DEMI_TARGET_AVX512]] static void widen(doubles& low, doubles& high, const floats& a) {
         low = _mm512_maskz_cvtps_pd(half, _mm512_maskz_extractf32x8_ps(half, a, 0));
