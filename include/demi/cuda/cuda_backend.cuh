@@ -37,7 +37,7 @@ __global__ void invoke_kernel(const Task task) {
 /// ones.
 ///
 /// What is called between the beginning and the end of a stream capture becomes part of the graph,
-/// and its replays give the same bits. Results of `reduce` are the same bits on every device.
+/// and its replays give the same bits. Results of `reduce` do not depend on the size of the device.
 /// Copies share one context; they and their buffers are used from one thread at a time. The stream
 /// must outlive them.
 class cuda_backend {
