@@ -366,6 +366,56 @@ TEST_CASE("gradient statistics are those of the reference, the first bad value i
     SECTION("double") { compare_all_statistics<double>(); }
 }
 
+TEST_CASE("each tensor's statistics are those of the reference, in list order") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    const auto compare = [&](const auto& gradients) {
+        const auto found = demi::measure_each_gradient(where, gradients.device);
+        const auto expected = demi::measure_each_gradient(reference_backend(), gradients.host);
+        REQUIRE(found.size() == expected.size());
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) {
+            wrong += found[i].largest_magnitude != expected[i].largest_magnitude;
+            wrong += found[i].nan_count != expected[i].nan_count;
+            wrong += found[i].infinity_count != expected[i].infinity_count;
+            wrong += found[i].first_kind != expected[i].first_kind;
+            wrong += !expected[i].finite() &&
+                     !(found[i].first_non_finite == expected[i].first_non_finite);
+            wrong += expected[i].finite() &&
+                     !(std::fabs(found[i].sum_of_squares - expected[i].sum_of_squares) <=
+                       0x1p-18 * expected[i].sum_of_squares);
+        }
+        CHECK(wrong == 0);
+    };
+    SECTION("of many tensors, of which some are empty and the results do not fit the workspace") {
+        std::vector<std::size_t> sizes;
+        for (std::size_t i = 0; i < 2500; ++i) sizes.push_back(i % 7 == 0 ? 0 : i * i % 61);
+        sizes[1200] = 40'000;
+        arena<demi::float16> gradients(where, {sizes, {0, 1, 0, 5}}, 13);
+        std::mt19937_64 random(14);
+        for (int planted = 0; planted < 50; ++planted) {
+            const auto tensor = gradients.host[random() % sizes.size()];
+            if (tensor.empty()) continue;
+            tensor[random() % tensor.size()] = random_non_finite<demi::float16>(random);
+        }
+        gradients.host[1200][39'999] = demi::float16(NAN);
+        gradients.upload();
+        compare(gradients);
+    }
+    SECTION("of tensors whose blocks take several steps each") {
+        arena<double> gradients(where, {{2'200'000, 0, 3}, {0, 0, 1}}, 15);
+        gradients.make_small();
+        gradients.host[0][2'199'999] = -INFINITY;
+        gradients.upload();
+        CHECK(demi::detail::steps_per_chunk(gradients.host.spans(), 2048) == 2);
+        compare(gradients);
+    }
+    SECTION("of none") {
+        const demi::tensor_list<const float> none;
+        CHECK(demi::measure_each_gradient(where, none).empty());
+    }
+}
+
 TEST_CASE("a reducer of one's own takes several operands") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
@@ -416,24 +466,30 @@ TEST_CASE("tables of tensors hold sizes beyond 32 bits") {
     }
     const demi::operand<const float, demi::access::read> operand{spans};
     const auto table = demi::detail::make_tensor_table<1>(where.context(), group, chunk, operand);
-    REQUIRE(table.tensors == 5);
+    REQUIRE(table.tensors == sizes.size());
     std::uint64_t chunks = 0;
-    for (std::uint32_t place = 0; place < table.tensors; ++place) {
-        const auto& entry = table.entries()[place];
-        CAPTURE(place);
+    for (std::uint32_t tensor = 0; tensor < table.tensors; ++tensor) {
+        const auto& entry = table.entries()[tensor];
+        CAPTURE(tensor);
+        CHECK(entry.tensor == tensor);
         CHECK(entry.first_chunk == chunks);
-        CHECK(entry.size == sizes[entry.tensor]);
+        CHECK(entry.size == sizes[tensor]);
+        if (entry.size == 0) {
+            CHECK(table.end_of_chunks(tensor) == chunks);
+            continue;
+        }
         CHECK(entry.in_groups == 1);
         CHECK((entry.head + reinterpret_cast<std::uintptr_t>(entry.data[0]) / sizeof(float)) %
                   group ==
               0);
         const std::uint64_t after_head = entry.size > entry.head ? entry.size - entry.head : 1;
         const std::uint64_t last = entry.first_chunk + (after_head - 1) / chunk;
-        for (std::uint32_t from = 0; from <= place; ++from) {
-            CHECK(table.place_of_chunk(entry.first_chunk, from) == place);
-            CHECK(table.place_of_chunk(last, from) == place);
+        for (std::uint32_t from = 0; from <= tensor; ++from) {
+            CHECK(table.tensor_of_chunk(entry.first_chunk, from) == tensor);
+            CHECK(table.tensor_of_chunk(last, from) == tensor);
         }
         chunks = last + 1;
+        CHECK(table.end_of_chunks(tensor) == chunks);
     }
     CHECK(table.chunks == chunks);
 }

@@ -64,9 +64,8 @@ public:
 template <class T>
 void check_and_norm(const demi::cuda_backend& where) {
     const tensors<T> gradients(where, 1, elements);
-    const auto result = where.make_buffer<demi::gradient_statistics>(1);
-    where.reduce(const_cast<demi::gradient_statistics*>(result.data()), demi::gradient_reducer{},
-                 demi::in(gradients.list));
+    auto result = where.make_buffer<demi::gradient_statistics>(1);
+    where.reduce(result.data(), demi::gradient_reducer{}, demi::in(gradients.list));
     where.stream().synchronize();
 
     constexpr std::uint64_t most_blocks = 1024;
@@ -162,10 +161,25 @@ void step(const demi::cuda_backend& where, std::size_t count) {
     expect_no_hidden_cost();
 }
 
+/// The statistics of every gradient tensor, without a wait.
+void each_tensor(const demi::cuda_backend& where) {
+    const std::size_t count = 700, size = 480;
+    tensors<demi::float16> gradients(where, count, size);
+    auto found = where.make_buffer<demi::gradient_statistics>(count);
+    const demi::tensor_list<const demi::float16> list(gradients.list);
+    demi::reduce_each(where, found.data(), demi::gradient_reducer{}, demi::in(list));
+    where.stream().synchronize();
+
+    expect("kernel", "launches", 2, 2);
+    expect("reduce_chunks", "launches", 1, 1);
+    expect_no_hidden_cost();
+}
+
 const std::map<std::string, std::function<void(const demi::cuda_backend&)>> cases{
     {"check_norm_f16", check_and_norm<demi::float16>},
     {"check_norm_bf16", check_and_norm<demi::bfloat16>},
     {"check_norm_f32", check_and_norm<float>},
+    {"each_tensor_f16", each_tensor},
     {"cast_f32_f16", cast<float, demi::float16>},
     {"cast_f16_f32", cast<demi::float16, float>},
     {"cast_f32_bf16", cast<float, demi::bfloat16>},

@@ -99,6 +99,9 @@ struct archetype_reducer {
 ///    takes that for one of the operands. See kernels/packed_matrix.hpp.
 /// 9. Optional: `gemm_batched(alpha, batch, beta, epilogue)` for the products `batch.c(i)` of
 ///    `batch.a(i)` and `batch.b(i)`, `i` below `batch.size()`. See kernels/gemm_batched.hpp.
+/// 10. Optional: `reduce_each(values, reducer, operands...)`, which writes what `reduce` gives for
+///    each tensor alone, `values[i]` for tensor i; `inspect` is told its place in the whole list.
+///    See kernels/reduce.hpp.
 ///
 /// Arguments have been checked when a member is called through the front doors in kernels/.
 template <class B>

@@ -142,6 +142,12 @@ public:
         detail::cuda_reduce(*context_, result, reducer, operands...);
     }
 
+    template <class Reducer, class... Operands>
+    void reduce_each(typename Reducer::value_type* values, const Reducer& reducer,
+                     const Operands&... operands) const {
+        detail::cuda_reduce_each(*context_, values, reducer, operands...);
+    }
+
     /// See kernels/matrix_cast.hpp.
     template <class From, class To, class Rounding>
     void cast_matrix(const matrix_view<const From>& from, const matrix_view<To>& to,

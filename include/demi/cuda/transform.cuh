@@ -49,8 +49,8 @@ struct transform_pass {
         if constexpr (requires { function.skip(); }) {
             if (function.skip()) return;
         }
-        walk_chunks<transform_groups_in_flight<Operands...>, 1, Operands...>(
-            table,
+        walk_chunks<transform_groups_in_flight<Operands...>, Operands...>(
+            table, 1,
             [&](auto& groups, const auto& tensor) {
                 const auto rounding = roundings.of_tensor(tensor.tensor);
                 groups.each([&](auto& held, std::uint64_t index) {

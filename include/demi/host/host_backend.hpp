@@ -105,6 +105,12 @@ public:
         detail::host_reduce(context(), result, reducer, operands...);
     }
 
+    template <class Reducer, class... Operands>
+    void reduce_each(typename Reducer::value_type* values, const Reducer& reducer,
+                     const Operands&... operands) const {
+        detail::host_reduce_each(context(), values, reducer, operands...);
+    }
+
     template <class From, class To, class Rounding>
     void cast_matrix(matrix_view<const From> from, matrix_view<To> to, Rounding rounding) const {
         detail::host_cast_matrix(context(), from, to, rounding);

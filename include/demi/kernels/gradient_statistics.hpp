@@ -220,21 +220,18 @@ gradient_statistics measure_gradients(const B& where, Gradients&& gradients) {
     return demi::reduce(where, gradient_reducer{}, in(list));
 }
 
-/// The same for each tensor by itself: its largest magnitude, its norm, its counts.
+/// The same for each tensor by itself: its largest magnitude, its norm, its counts, and the first
+/// bad value with the tensor's place in the list. `reduce_each` with a `gradient_reducer` leaves
+/// them in the backend's memory, and does not wait.
 ///
-/// Cost: reads every gradient once, writes none; one reduction for each tensor; waits once.
+/// Cost: reads every gradient once, writes none; waits once.
 template <backend B, tensor_source Gradients>
 std::vector<gradient_statistics> measure_each_gradient(const B& where, Gradients&& gradients) {
-    using element = const std::remove_const_t<element_of<Gradients>>;
-    const tensor_list<element> list(gradients);
-    auto results = where.template make_buffer<gradient_statistics>(list.size());
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        const operand<element, access::read> tensor{list.spans().subspan(i, 1)};
-        where.reduce(results.data() + i, gradient_reducer{}, tensor);
-    }
+    const tensor_list<const std::remove_const_t<element_of<Gradients>>> list(gradients);
+    auto values = where.template make_buffer<gradient_statistics>(list.size());
+    demi::reduce_each(where, values.data(), gradient_reducer{}, in(list));
     std::vector<gradient_statistics> found(list.size());
-    where.download(results.data(), found.data(), found.size());
-    for (std::size_t i = 0; i < found.size(); ++i) found[i].first_non_finite.tensor = i;
+    where.download(values.data(), found.data(), found.size());
     return found;
 }
 

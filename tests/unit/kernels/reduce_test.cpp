@@ -187,6 +187,33 @@ TEMPLATE_TEST_CASE("a block that the reducer asks for is inspected element by el
     CHECK(wrong == 0);
 }
 
+TEMPLATE_TEST_CASE("each tensor reduces to what it does alone, told by its place in the list", "",
+                   DEMI_TEST_BACKENDS) {
+    TestType where;
+    auto left = integers(6), right = integers(7);
+    left.insert(left.begin(), floats());
+    right.insert(right.begin(), floats());
+    left[7][69999] = 5000;
+    const demi::tensor_list<const float> a(left), b(right);
+    auto products = where.template make_buffer<double>(left.size());
+    demi::reduce_each(where, products.data(), inner_product{}, demi::in(a), demi::in(b));
+    auto large = where.template make_buffer<find_large::value_type>(left.size());
+    demi::reduce_each(where, large.data(), find_large{}, demi::in(a));
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        CAPTURE(i);
+        const demi::tensor_list<const float> alone(left[i]), other(right[i]);
+        CHECK(where.read(products.data() + i).get() ==
+              demi::reduce(where, inner_product{}, demi::in(alone), demi::in(other)));
+        const auto found = where.read(large.data() + i).get();
+        const auto expected = demi::reduce(where, find_large{}, demi::in(alone));
+        CHECK(found.count == expected.count);
+        CHECK(found.largest == expected.largest);
+        CHECK(found.first ==
+              demi::element_position{expected.count == 0 ? 0 : i, expected.first.index});
+    }
+    CHECK(where.read(large.data() + 7).get().largest == 5000.0);
+}
+
 TEMPLATE_TEST_CASE("a reduction gives the same bits every time", "", DEMI_TEST_BACKENDS) {
     TestType where;
     std::mt19937_64 random(5);
@@ -210,6 +237,11 @@ TEST_CASE("a reduction refuses operands of different shapes") {
                      demi::in(demi::tensor_list<const float>(right)));
     });
     CHECK(mentions(text, {"reduce", "4 elements", "expected 3"}));
+    double values[1];
+    CHECK_THROWS_AS(demi::reduce_each(where, values, inner_product{},
+                                      demi::in(demi::tensor_list<const float>(left)),
+                                      demi::in(demi::tensor_list<const float>(right))),
+                    demi::invalid_argument);
 }
 
 TEST_CASE("A sum can be over a map of several operands, such as a dot product") {

@@ -43,16 +43,16 @@ struct held_groups {
 
 /// Reads the elements of all chunks of this block. `visit_groups(held_groups, tensor)` gets those
 /// in whole groups, where the alignment allows, and `visit_single(held, tensor, index)` the others.
-/// Neighbouring threads take neighbouring memory either way. A chunk takes `Steps` steps.
-template <std::size_t InFlight, unsigned Steps, class... Operands, class VisitGroups,
-          class VisitSingle>
-__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table,
+/// Neighbouring threads take neighbouring memory either way. A chunk takes `steps` steps.
+template <std::size_t InFlight, class... Operands, class VisitGroups, class VisitSingle>
+__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, unsigned steps,
                             const VisitGroups& visit_groups, const VisitSingle& visit_single) {
     constexpr std::size_t size = group_size<Operands...>;
-    constexpr std::uint64_t chunk_size = pass_chunk<Steps * InFlight, Operands...>;
+    constexpr unsigned step_groups = InFlight * pass_threads;
+    const std::uint64_t chunk_size = steps * std::uint64_t{step_groups * size};
     std::uint32_t place = 0;
     for (std::uint64_t chunk = blockIdx.x; chunk < table.chunks; chunk += gridDim.x) {
-        place = table.place_of_chunk(chunk, place);
+        place = table.tensor_of_chunk(chunk, place);
         const auto tensor = table.entries()[place];
         const std::uint64_t before = (chunk - tensor.first_chunk) * chunk_size;
         const std::uint64_t begin = ::min(tensor.head + before, tensor.size);
@@ -62,8 +62,8 @@ __device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table,
         groups.begin = begin;
         groups.count = tensor.in_groups ? static_cast<unsigned>((end - begin) / size) : 0u;
 #pragma unroll 1
-        for (unsigned step = 0; step < Steps; ++step) {
-            groups.first = threadIdx.x + step * (InFlight * pass_threads);
+        for (unsigned step = 0; step < steps; ++step) {
+            groups.first = threadIdx.x + step * step_groups;
             groups.each([&](auto& part, std::uint64_t index) { part.read(tensor.data, index); });
             visit_groups(groups, tensor);
         }
@@ -81,10 +81,11 @@ __device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table,
 }
 
 /// The same where groups and single elements are treated alike, by `visit(held, tensor, index)`.
-template <std::size_t InFlight, unsigned Steps, class... Operands, class Visit>
-__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, const Visit& visit) {
-    walk_chunks<InFlight, Steps, Operands...>(
-        table,
+template <std::size_t InFlight, class... Operands, class Visit>
+__device__ void walk_chunks(const tensor_table<sizeof...(Operands)>& table, unsigned steps,
+                            const Visit& visit) {
+    walk_chunks<InFlight, Operands...>(
+        table, steps,
         [&](auto& groups, const auto& tensor) {
             groups.each([&](auto& part, std::uint64_t index) { visit(part, tensor, index); });
         },

@@ -12,12 +12,12 @@
 
 namespace demi::inline DEMI_ABI::detail {
 
-/// One tensor of each of `Count` operands; the tensor has elements.
+/// One tensor of each of `Count` operands.
 template <std::size_t Count>
 struct table_entry {
     std::uint64_t first_chunk;
     std::uint64_t size;
-    std::uint32_t tensor;  ///< the place in the list
+    std::uint32_t tensor;  ///< its place in the list, and in the table
     std::uint16_t head;    ///< elements before the first whole group
     std::uint16_t in_groups;
     void* data[Count];
@@ -38,23 +38,28 @@ struct tensor_table {
         return far_entries != nullptr ? far_entries : near_entries;
     }
 
-    /// The place of the entry that a chunk belongs to, which is not before `from`.
-    DEMI_HD std::uint32_t place_of_chunk(std::uint64_t chunk, std::uint32_t from) const {
+    /// One behind the last chunk of a tensor.
+    DEMI_HD std::uint64_t end_of_chunks(std::uint32_t tensor) const {
+        return tensor + 1 == tensors ? chunks : entries()[tensor + 1].first_chunk;
+    }
+
+    /// The tensor that a chunk belongs to, which is not before `from`.
+    DEMI_HD std::uint32_t tensor_of_chunk(std::uint64_t chunk, std::uint32_t from) const {
         const entry* const all = entries();
         // Most chunks belong to a tensor of many.
         if (from + 1 == tensors || chunk < all[from + 1].first_chunk) return from;
-        std::uint32_t place = from + 1;
-        std::uint32_t count = tensors - place;
+        std::uint32_t tensor = from + 1;
+        std::uint32_t count = tensors - tensor;
         while (count > 1) {
             const std::uint32_t half = count / 2;
-            if (all[place + half].first_chunk <= chunk) {
-                place += half;
+            if (all[tensor + half].first_chunk <= chunk) {
+                tensor += half;
                 count -= half;
             } else {
                 count = half;
             }
         }
-        return place;
+        return tensor;
     }
 };
 
@@ -76,7 +81,7 @@ bool find_common_head(const std::array<void*, Count>& data,
     return true;
 }
 
-/// Lists the tensors that have elements. `group`: elements that a thread takes at once.
+/// Lists the tensors. `group`: elements that a thread takes at once.
 template <std::size_t Count, class... Operands>
 tensor_table<Count> make_tensor_table(cuda_context& context, std::size_t group,
                                       std::size_t chunk_elements, const Operands&... operands) {
@@ -87,7 +92,6 @@ tensor_table<Count> make_tensor_table(cuda_context& context, std::size_t group,
     std::vector<entry> many;
     for (std::size_t i = 0; i < first.tensors.size(); ++i) {
         const std::size_t size = first.tensors[i].size();
-        if (size == 0) continue;
         const std::array<void*, Count> data{
             const_cast<void*>(static_cast<const void*>(operands.tensors[i].data()))...};
         entry next{};
@@ -96,8 +100,9 @@ tensor_table<Count> make_tensor_table(cuda_context& context, std::size_t group,
         next.tensor = static_cast<std::uint32_t>(i);
         next.in_groups = find_common_head(data, sizes, group, next.head);
         for (std::size_t j = 0; j < Count; ++j) next.data[j] = data[j];
+        // A tensor that ends within its head is one chunk.
         const std::size_t after_head = size > next.head ? size - next.head : 1;
-        table.chunks += (after_head + chunk_elements - 1) / chunk_elements;
+        if (size != 0) table.chunks += (after_head + chunk_elements - 1) / chunk_elements;
         if (table.tensors < table.capacity) table.near_entries[table.tensors] = next;
         if (table.tensors == table.capacity) {
             many.assign(table.near_entries, table.near_entries + table.capacity);
