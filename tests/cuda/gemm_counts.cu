@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// Runs one product and prints what its kernels may move and do, for check_traffic.cmake to compare
 /// with what an emulator counted: lines "<part of a kernel's name> <counter> <least> <most>".
-#include <demi/cuda/cuda_backend.cuh>
+#include <demi/cuda/policy_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
 
@@ -16,6 +16,7 @@ namespace {
 
 using demi::layout;
 using half = demi::float16;
+using demi::detail::product_math;
 
 struct size {
     std::size_t m, n, k;
@@ -37,16 +38,21 @@ void expect_no_hidden_cost() {
 }
 
 /// Every tile reads its operands once, in whole sectors, and writes its part of the result once.
+template <class T>
 void expect_tile_traffic(const size& s, std::size_t rows, std::size_t columns) {
-    const std::uint64_t loads = 2 * s.k * (s.m * (s.n / columns) + s.n * (s.m / rows));
-    const std::uint64_t stores = 2 * s.m * s.n;
+    const std::uint64_t loads = sizeof(T) * s.k * (s.m * (s.n / columns) + s.n * (s.m / rows));
+    const std::uint64_t stores = sizeof(T) * s.m * s.n;
     expect("mma_pass", "global_load_bytes", loads);
     expect("mma_pass", "global_load_sectors", loads / 32);
     expect("mma_pass", "global_store_bytes", stores);
     expect("mma_pass", "global_store_sectors", stores / 32);
 }
 
-void expect_multiplications(const size& s) { expect("kernel", "mma", s.m * s.n * s.k / 2048); }
+/// An instruction multiplies 16 rows by 8 columns, with 32 bytes of each.
+template <class T>
+void expect_multiplications(const size& s) {
+    expect("kernel", "mma", s.m * s.n * s.k / (16 * 8 * 32 / sizeof(T)));
+}
 
 /// The matrices of a product, `offset` elements behind a boundary of 256 bytes.
 template <class T>
@@ -70,37 +76,39 @@ public:
 };
 
 /// Whole tiles of one shape, in all pairs of layouts.
-template <class Tile>
+template <class Tile, class T = half, product_math Math = product_math::usual>
 void whole_tiles(const demi::cuda_backend& where) {
-    const size s{2 * Tile::rows, 3 * Tile::columns, 5 * Tile::depth};
+    const size s{2 * Tile::rows, 3 * Tile::columns, 5 * Tile::depth * 2 / sizeof(T)};
     for (const layout order_a : {layout::row_major, layout::column_major}) {
         for (const layout order_b : {layout::row_major, layout::column_major}) {
-            const matrices<half> of(where, s, order_a, order_b);
-            auto product =
-                demi::detail::make_product(1, of.a, of.b, 0, of.c, demi::no_epilogue{}, false);
+            const matrices<T> of(where, s, order_a, order_b);
+            auto product = demi::detail::make_product<Math>(1, of.a, of.b, 0, of.c,
+                                                            demi::no_epilogue{}, false);
             product.has_wide_lines = true;
             demi::detail::launch_mma<Tile, true>(where.context(), product, {16, 16});
         }
     }
     const size all{4 * s.m, s.n, s.k};
     expect("mma_pass", "launches", 4);
-    expect_multiplications(all);
-    expect_tile_traffic(all, Tile::rows, Tile::columns);
+    expect_multiplications<T>(all);
+    expect_tile_traffic<T>(all, Tile::rows, Tile::columns);
     expect_no_hidden_cost();
 }
 
 /// Whole tiles of operands that allow accesses of `Bytes` only.
-template <int Bytes>
-void narrow(const demi::cuda_backend& where) {
-    const size s{256, 192, 160};
+template <int Bytes, class T = half, class Backend = demi::cuda_backend>
+void narrow(const demi::cuda_backend& backend) {
+    const Backend where(backend);
+    const size s{256, 192, 320 / sizeof(T)};
     for (const layout order_a : {layout::row_major, layout::column_major}) {
         for (const layout order_b : {layout::row_major, layout::column_major}) {
-            const matrices<half> of(where, s, order_a, order_b, Bytes / sizeof(half));
+            const matrices<T> of(where, s, order_a, order_b, Bytes / sizeof(T));
             demi::gemm(where, of.a, of.b, of.c);
         }
     }
-    expect_multiplications({4 * s.m, s.n, s.k});
-    expect("mma_pass", "global_load_bytes", 4 * 2 * s.k * (s.m * (s.n / 64) + s.n * (s.m / 128)));
+    expect_multiplications<T>({4 * s.m, s.n, s.k});
+    expect("mma_pass", "global_load_bytes",
+           4 * sizeof(T) * s.k * (s.m * (s.n / 64) + s.n * (s.m / 128)));
     expect_no_hidden_cost();
 }
 
@@ -114,7 +122,7 @@ void layer(const demi::cuda_backend& where) {
         where, of.a, of.b, of.c, {},
         demi::then(demi::bias<float>(offsets.data()), demi::store<half>(kept.c), demi::gelu{}));
     expect("mma_pass", "launches", 1);
-    expect_multiplications(s);
+    expect_multiplications<half>(s);
     expect("mma_pass", "global_store_bytes", 2 * 2 * s.m * s.n);
     expect("mma_pass", "global_store_sectors", 2 * 2 * s.m * s.n / 32);
     expect_no_hidden_cost();
@@ -127,7 +135,7 @@ void long_depth(const demi::cuda_backend& where) {
     expect("mma_pass", "launches", 1);
     expect("mma_pass", "blocks", 8, 32);
     expect("parts_pass", "launches", 1);
-    expect_multiplications(s);
+    expect_multiplications<half>(s);
     expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n));
     expect_no_hidden_cost();
 }
@@ -140,8 +148,8 @@ void batch(const demi::cuda_backend& where) {
                        demi::strided_matrices(of.b, 0, 6),
                        demi::strided_matrices(part(of.c), 64 * s.n, 6));
     expect("kernel", "launches", 1);
-    expect_multiplications(s);
-    expect_tile_traffic(s, 64, 64);
+    expect_multiplications<half>(s);
+    expect_tile_traffic<half>(s, 64, 64);
     expect_no_hidden_cost();
 }
 
@@ -167,10 +175,13 @@ void single_precision(const demi::cuda_backend& where) {
     expect_no_hidden_cost();
 }
 
+using demi::mma_tile;
+using tf32_backend = demi::cuda_backend_for<demi::tf32>;
+
 const std::map<std::string, std::function<void(const demi::cuda_backend&)>> cases{
-    {"gemm_256x128", whole_tiles<demi::mma_tile<256, 128, 32, 64, 64, 3>>},
-    {"gemm_128x128", whole_tiles<demi::mma_tile<128, 128, 32, 64, 64, 4>>},
-    {"gemm_64x64", whole_tiles<demi::mma_tile<64, 64, 32, 32, 32, 4>>},
+    {"gemm_256x128", whole_tiles<mma_tile<256, 128, 32, 64, 64, 3>>},
+    {"gemm_128x128", whole_tiles<mma_tile<128, 128, 32, 64, 64, 4>>},
+    {"gemm_64x64", whole_tiles<mma_tile<64, 64, 32, 32, 32, 4>>},
     {"gemm_8_bytes", narrow<8>},
     {"gemm_4_bytes", narrow<4>},
     {"gemm_2_bytes", narrow<2>},
@@ -179,6 +190,16 @@ const std::map<std::string, std::function<void(const demi::cuda_backend&)>> case
     {"gemm_batch", batch},
     {"gemm_f32_64x64", single_precision<1>},
     {"gemm_f32_128x128", single_precision<2>},
+    {"gemm_tf32_256x128",
+     whole_tiles<mma_tile<256, 128, 32, 64, 64, 3>, float, product_math::tf32_factors>},
+    {"gemm_tf32_128x128",
+     whole_tiles<mma_tile<128, 128, 32, 64, 64, 4>, float, product_math::tf32_factors>},
+    {"gemm_tf32_64x64",
+     whole_tiles<mma_tile<64, 64, 32, 32, 32, 4>, float, product_math::tf32_factors>},
+    {"gemm_tf32_8_bytes", narrow<8, float, tf32_backend>},
+    {"gemm_tf32_4_bytes", narrow<4, float, tf32_backend>},
+    {"gemm_f16_sums",
+     whole_tiles<mma_tile<256, 128, 32, 64, 64, 3>, half, product_math::half_sums>},
 };
 
 }  // namespace

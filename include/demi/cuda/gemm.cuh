@@ -25,12 +25,12 @@ auto* canonical_pointer(T* data) {
 }
 
 /// `c` is row-major.
-template <class A, class B, class C, class Epilogue>
+template <product_math Math = product_math::usual, class A, class B, class C, class Epilogue>
 auto make_product(float alpha, const matrix_view<const A>& a, const matrix_view<const B>& b,
                   float beta, const matrix_view<C>& c, const Epilogue& epilogue,
                   bool is_transposed) {
     using product =
-        gemm_product<canonical_format<A>, canonical_format<B>, canonical_format<C>, Epilogue>;
+        gemm_product<canonical_format<A>, canonical_format<B>, canonical_format<C>, Epilogue, Math>;
     return product{
         c.rows(),
         c.columns(),
@@ -61,19 +61,18 @@ struct product_lines {
     }
 };
 
-template <class A, class B, class C, class Epilogue>
-void run_product(cuda_context& context, gemm_product<A, B, C, Epilogue> product,
-                 const product_lines& lines) {
-    product.has_wide_lines = lines.c.bytes() >= (sizeof(C) == 1 ? 8 : 16);
+template <class Product>
+void run_product(cuda_context& context, Product product, const product_lines& lines) {
+    product.has_wide_lines = lines.c.bytes() >= (sizeof(typename Product::result) == 1 ? 8 : 16);
     launch_product(context, product, {lines.a.bytes(), lines.b.bytes()});
 }
 
 /// `c` is row-major; the epilogue knows it as its transpose when `is_transposed`.
-template <class A, class B, class C, class Epilogue>
+template <product_math Math, class A, class B, class C, class Epilogue>
 void run_gemm(cuda_context& context, float alpha, const matrix_view<const A>& a,
               const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
               const Epilogue& epilogue, bool is_transposed) {
-    auto product = make_product(alpha, a, b, beta, c, epilogue, is_transposed);
+    auto product = make_product<Math>(alpha, a, b, beta, c, epilogue, is_transposed);
     product_lines lines;
     lines.add(a, b, c);
     run_product(context, product, lines);
@@ -81,14 +80,15 @@ void run_gemm(cuda_context& context, float alpha, const matrix_view<const A>& a,
 
 /// See requirement 7 of `backend`. One launch, or two when the depth is divided for want of tiles;
 /// no synchronisation; deterministic.
-template <class A, class B, class C, class Epilogue>
+template <product_math Math = product_math::usual, class A, class B, class C, class Epilogue>
 void cuda_gemm(cuda_context& context, float alpha, const matrix_view<const A>& a,
                const matrix_view<const B>& b, float beta, const matrix_view<C>& c,
                const Epilogue& epilogue) {
     if (c.order() == layout::row_major) {
-        run_gemm(context, alpha, a, b, beta, c, epilogue, false);
+        run_gemm<Math>(context, alpha, a, b, beta, c, epilogue, false);
     } else {
-        run_gemm(context, alpha, transposed(b), transposed(a), beta, transposed(c), epilogue, true);
+        run_gemm<Math>(context, alpha, transposed(b), transposed(a), beta, transposed(c), epilogue,
+                       true);
     }
 }
 

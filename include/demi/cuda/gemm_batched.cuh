@@ -79,11 +79,11 @@ batch_walk find_walk(cuda_context& context, const std::vector<batch_places>& pla
     return walk;
 }
 
-template <class Run, class Epilogue>
+template <product_math Math, class Run, class Epilogue>
 void run_gemm_batch(cuda_context& context, float alpha, const Run& run, float beta,
                     const Epilogue& epilogue, bool is_transposed) {
-    auto product = make_product(alpha, run.batch.a(run.first), run.batch.b(run.first), beta,
-                                run.batch.c(run.first), epilogue, is_transposed);
+    auto product = make_product<Math>(alpha, run.batch.a(run.first), run.batch.b(run.first), beta,
+                                      run.batch.c(run.first), epilogue, is_transposed);
     using product_type = decltype(product);
     product_lines lines;
     std::vector<batch_places> places;
@@ -101,7 +101,7 @@ void run_gemm_batch(cuda_context& context, float alpha, const Run& run, float be
 /// See requirement 9 of `backend`. One launch (or two) for each run of products that differ in
 /// their addresses only. No synchronisation, except that a list of addresses without equal
 /// distances is copied to the device when it is new.
-template <class Batch, class Epilogue>
+template <product_math Math = product_math::usual, class Batch, class Epilogue>
 void cuda_gemm_batched(cuda_context& context, float alpha, const Batch& batch, float beta,
                        const Epilogue& epilogue) {
     std::size_t first = 0;
@@ -110,12 +110,12 @@ void cuda_gemm_batched(cuda_context& context, float alpha, const Batch& batch, f
         first += run.count;
         if (batch.c(run.first).empty()) continue;
         if (batch.c(run.first).order() == layout::row_major) {
-            run_gemm_batch(context, alpha, run, beta, epilogue, false);
+            run_gemm_batch<Math>(context, alpha, run, beta, epilogue, false);
         } else {
             const transposed_batch<Batch> flipped{batch};
-            run_gemm_batch(context, alpha,
-                           batch_run<transposed_batch<Batch>>{flipped, run.first, run.count}, beta,
-                           epilogue, true);
+            run_gemm_batch<Math>(context, alpha,
+                                 batch_run<transposed_batch<Batch>>{flipped, run.first, run.count},
+                                 beta, epilogue, true);
         }
     }
 }

@@ -8,8 +8,9 @@
 
 namespace demi::inline DEMI_ABI {
 
-/// A tile of a product: `Rows` x `Columns` values, whose operands come in slices of `Depth` through
-/// a ring of `Stages` slices in shared memory; each warp computes `WarpRows` x `WarpColumns` of it.
+/// A tile of a product: `Rows` x `Columns` values, whose operands come in slices of `Depth` 16-bit
+/// values, or half as many of 4 bytes, through a ring of `Stages` slices in shared memory; each
+/// warp computes `WarpRows` x `WarpColumns` of it.
 ///
 /// A warp part of 64 x 64 values reads shared memory least; it takes 128 registers of each thread.
 template <int Rows, int Columns, int Depth, int WarpRows, int WarpColumns, int Stages>
@@ -50,7 +51,8 @@ struct tile_choice {
 };
 
 /// The tiles for operands of one format on devices of an architecture: `Arch` is 80 for
-/// `mma.sync`, which serves newer devices too. `narrow_tiles` are for operands of which 16 bytes
+/// `mma.sync`, which serves newer devices too. `tf32` stands for float matrices that are multiplied
+/// so. `narrow_tiles` are for operands of which 16 bytes
 /// cannot be read at once, because of where they begin or how far their lines are apart.
 /// Specialise it before the first product:
 /// `template <> struct demi::gemm_tile<80, demi::float16> { using tiles = ...; };`.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/cuda/context.hpp>
+#include <demi/cuda/detail/gemm_arithmetic.cuh>
 #include <demi/cuda/detail/gemm_mma.cuh>
 #include <demi/cuda/detail/gemm_plan.hpp>
 #include <demi/cuda/detail/gemm_product.cuh>
@@ -99,23 +100,16 @@ void launch_mma(cuda_context& context, const Product& product, const product_acc
     }
 }
 
-/// Whether operands of these formats go to tensor cores.
-template <class Product>
-inline constexpr bool multiplies_on_tensor_cores =
-    same_format<typename Product::left, typename Product::right> &&
-    (is_binary16<typename Product::left> ||
-     is_brain16<typename Product::left>)&&std::same_as<typename Product::sum, float>;
-
-/// Whether the device has tensor cores that we know, and the program device code for them.
+/// Whether the device has these tensor cores, and the program device code for them.
 template <class Pass>
-bool can_run_mma(const cuda_device& device) {
-    if (device.compute_capability < 80) return false;
-    static const bool compiled = [] {
+bool can_run_mma(const cuda_device& device, int compute_capability) {
+    if (device.compute_capability < compute_capability) return false;
+    static const int compiled = [] {
         cudaFuncAttributes attributes{};
         check_cuda(cudaFuncGetAttributes(&attributes, gemm_kernel<Pass>), "cudaFuncGetAttributes");
-        return attributes.ptxVersion >= 80;
+        return attributes.ptxVersion;
     }();
-    return compiled;
+    return compiled >= compute_capability;
 }
 
 /// Sums of parts may take that much where memory comes from a pool; elsewhere, where taking memory
@@ -153,7 +147,8 @@ template <bool Wide, class Product, class... Tiles>
 void launch_on_tensor_cores(cuda_context& context, const Product& product,
                             const product_access& access, tile_choice<Tiles...>) {
     constexpr std::array<tile_size, sizeof...(Tiles)> tiles{
-        tile_size{Tiles::rows, Tiles::columns, Tiles::depth, Tiles::shared_bytes}...};
+        tile_size{Tiles::rows, Tiles::columns, Tiles::depth * 2 / sizeof(typename Product::left),
+                  Tiles::shared_bytes}...};
     launch_planned(context, product, tiles, [&](const Product& planned, std::size_t chosen) {
         std::size_t i = 0;
         ((i++ == chosen ? launch_mma<Tiles, Wide>(context, planned, access) : void()), ...);
@@ -187,9 +182,9 @@ void launch_simt(cuda_context& context, const Product& product) {
 template <class Product>
 void launch_product(cuda_context& context, const Product& product, const product_access& access) {
     if constexpr (multiplies_on_tensor_cores<Product>) {
-        using format = std::conditional_t<is_brain16<typename Product::left>, bfloat16, float16>;
-        using shapes = gemm_tile<80, format>;
-        if (can_run_mma<parts_pass<Product>>(context.device())) {
+        using arithmetic = arithmetic_of<Product>;
+        using shapes = gemm_tile<80, typename arithmetic::tile_format>;
+        if (can_run_mma<parts_pass<Product>>(context.device(), arithmetic::compute_capability)) {
             if (access.a == 16 && access.b == 16) {
                 return launch_on_tensor_cores<true>(context, product, access,
                                                     typename shapes::tiles{});

@@ -113,14 +113,14 @@ private:
     /// banks.
     template <int Length>
     __device__ void read_sums(float (&sums)[Length], int row, int column) const {
-        const auto* const from = reinterpret_cast<const float4*>(turn + row * row_length + column);
+        const float* const from = turn + row * row_length + column;
         if constexpr (Length == 4) {
-            put_four(sums, 0, from[0]);
+            put_four(sums, 0, load_shared_four(from));
         } else {
             static_assert(Length == 8);
             const int early = threadIdx.x / 4 % 2;
-            const float4 one = from[early];
-            const float4 other = from[1 - early];
+            const float4 one = load_shared_four(from + 4 * early);
+            const float4 other = load_shared_four(from + 4 * (1 - early));
             put_four(sums, 0, early == 0 ? one : other);
             put_four(sums, 4, early == 0 ? other : one);
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-/// The product of 16-bit matrices on tensor cores, with sums in float.
+/// The product of matrices on tensor cores.
 #pragma once
 
+#include <demi/cuda/detail/gemm_arithmetic.cuh>
 #include <demi/cuda/detail/gemm_instructions.cuh>
 #include <demi/cuda/detail/gemm_lines.cuh>
 #include <demi/cuda/detail/gemm_product.cuh>
@@ -29,11 +30,11 @@ struct mma_pass {
         if constexpr (has_mma) {
             extern __shared__ __align__(128) unsigned char shared[];
             const block_part part = part_of_block<Tile::rows, Tile::columns>(product);
-            float sums[row_tiles][column_tiles][4] = {};
-            add_products(sums, shared_address(shared), part);
+            warp_sums all = {};
+            add_products(all, shared_address(shared), part);
             wait_for_copies<0>();
             __syncthreads();
-            write(sums, reinterpret_cast<float*>(shared), part);
+            write(all, reinterpret_cast<float*>(shared), part);
         } else {
             __trap();
         }
@@ -43,10 +44,16 @@ private:
     static constexpr int row_tiles = Tile::warp_rows / 16;
     static constexpr int column_tiles = Tile::warp_columns / 8;
     static constexpr int steps = Tile::depth / 16;
-    static constexpr bool is_brain = is_brain16<typename Product::left>;
-    using tile_a = shared_tile<AlongDepthA, Tile::rows, Tile::depth>;
-    using tile_b = shared_tile<AlongDepthB, Tile::columns, Tile::depth>;
+    using arithmetic = arithmetic_of<Product>;
+    static constexpr int value_bytes = sizeof(typename Product::left);
+    static constexpr int depth_of_slice = Tile::depth * 2 / value_bytes;
+    using tile_a = shared_tile<AlongDepthA, Tile::rows, depth_of_slice, value_bytes>;
+    using tile_b = shared_tile<AlongDepthB, Tile::columns, depth_of_slice, value_bytes>;
     static_assert(tile_a::bytes + tile_b::bytes == Tile::stage_bytes && steps % 2 == 0);
+
+    struct warp_sums {
+        typename arithmetic::sums of[row_tiles][column_tiles];
+    };
 
     static __device__ int warp_row() {
         return static_cast<int>(threadIdx.x) / 32 % Tile::row_warps * Tile::warp_rows;
@@ -62,11 +69,11 @@ private:
         const T* const first = AlongDepth ? data + across * operand.leading + part.depth_begin
                                           : data + part.depth_begin * operand.leading + across;
         return slice_source<SharedTile, AlongDepth, Wide, threads>(
-            reinterpret_cast<const std::uint16_t*>(first), operand.leading, extent - across,
-            access);
+            reinterpret_cast<const value_bits<value_bytes>*>(first), operand.leading,
+            extent - across, access);
     }
 
-    /// What a warp multiplies in one step of 16 values of the depth.
+    /// What a warp multiplies in one step of 32 bytes of the depth.
     struct fragments {
         std::uint32_t a[row_tiles][4];
         std::uint32_t b[column_tiles / 2][4];
@@ -74,32 +81,40 @@ private:
         __device__ void load(std::uint32_t stage, int lane_a, int lane_b, int step) {
 #pragma unroll
             for (int i = 0; i < row_tiles; ++i) {
-                load_matrices<!AlongDepthA>(a[i], stage + tile_a::moved(lane_a, i, step));
+                tile_a::template load<false>(a[i], stage, lane_a, i, step);
             }
 #pragma unroll
             for (int i = 0; i < column_tiles / 2; ++i) {
-                load_matrices<!AlongDepthB>(b[i],
-                                            stage + tile_a::bytes + tile_b::moved(lane_b, i, step));
+                tile_b::template load<true>(b[i], stage + tile_a::bytes, lane_b, i, step);
             }
         }
 
-        __device__ void multiply(float (&sums)[row_tiles][column_tiles][4]) const {
+        __device__ void multiply(warp_sums& sums) {
 #pragma unroll
             for (int i = 0; i < row_tiles; ++i) {
+                make_factors(a[i]);
 #pragma unroll
                 for (int j = 0; j < column_tiles; ++j) {
                     // To and fro, so that one operand of neighbours is the same.
                     const int column = i % 2 == 0 ? j : column_tiles - 1 - j;
-                    multiply_add<is_brain>(sums[i][column], a[i], b[column / 2][column % 2 * 2],
-                                           b[column / 2][column % 2 * 2 + 1]);
+                    std::uint32_t(&pair)[4] = b[column / 2];
+                    if (i == 0 && column % 2 == 0) make_factors(pair);
+                    arithmetic::multiply_add(sums.of[i][column], a[i], pair[column % 2 * 2],
+                                             pair[column % 2 * 2 + 1]);
                 }
             }
+        }
+
+    private:
+        static __device__ void make_factors(std::uint32_t (&words)[4]) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) words[i] = arithmetic::factor(words[i]);
         }
     };
 
     /// Copies run `stages` - 1 slices ahead of the multiplications, and the reads from shared
     /// memory one step.
-    __device__ void add_products(float (&sums)[row_tiles][column_tiles][4], std::uint32_t shared,
+    __device__ void add_products(warp_sums& sums, std::uint32_t shared,
                                  const block_part& part) const {
         auto source_a = source_of<tile_a, AlongDepthA>(product.left_of(part.product), product.a,
                                                        part, part.row, product.rows, access_a);
@@ -107,12 +122,12 @@ private:
             source_of<tile_b, AlongDepthB>(product.right_of(part.product), product.b, part,
                                            part.column, product.columns, access_b);
         const std::size_t depth = part.depth_end - part.depth_begin;
-        const auto slices = static_cast<unsigned>((depth + Tile::depth - 1) / Tile::depth);
-        const int last_depth = static_cast<int>(depth - (slices - std::size_t{1}) * Tile::depth);
+        const auto slices = static_cast<unsigned>((depth + depth_of_slice - 1) / depth_of_slice);
+        const int last_depth = static_cast<int>(depth - (slices - std::size_t{1}) * depth_of_slice);
         unsigned left = slices;
         const auto copy_next = [&](std::uint32_t stage) {
             if (left > 0) {
-                const int slice_depth = left == 1 ? last_depth : Tile::depth;
+                const int slice_depth = left == 1 ? last_depth : depth_of_slice;
                 source_a.copy(stage, slice_depth);
                 source_b.copy(stage + tile_a::bytes, slice_depth);
                 --left;
@@ -154,8 +169,7 @@ private:
         }
     }
 
-    __device__ void write(float (&sums)[row_tiles][column_tiles][4], float* shared,
-                          const block_part& part) const {
+    __device__ void write(warp_sums& sums, float* shared, const block_part& part) const {
         using writer = line_writer<Tile::warp_columns, Product>;
         const int warp = static_cast<int>(threadIdx.x) / 32;
         const writer lines{product, part, product.result_of(part.product),
@@ -167,15 +181,12 @@ private:
         for (int i = 0; i < row_tiles; ++i) {
             if (row + 16 * i >= product.rows || column >= product.columns) break;
 #pragma unroll
-            for (int j = 0; j < column_tiles; ++j) lines.put(8 * j, sums[0][j]);
+            for (int j = 0; j < column_tiles; ++j) lines.put(8 * j, sums.of[0][j].widened().values);
             lines.write(row + 16 * i, column);
 #pragma unroll
             for (int k = 0; k + 1 < row_tiles; ++k) {
 #pragma unroll
-                for (int j = 0; j < column_tiles; ++j) {
-#pragma unroll
-                    for (int l = 0; l < 4; ++l) sums[k][j][l] = sums[k + 1][j][l];
-                }
+                for (int j = 0; j < column_tiles; ++j) sums.of[k][j] = sums.of[k + 1][j];
             }
         }
     }

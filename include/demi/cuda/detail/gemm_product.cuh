@@ -38,6 +38,13 @@ __device__ To narrowed(Sum value) {
     }
 }
 
+/// What a product may do with its values.
+enum class product_math : std::uint8_t {
+    usual,         ///< multiplies them as they are; sums in float, or in double when a matrix is
+    tf32_factors,  ///< rounds factors in float to TF32
+    half_sums,     ///< keeps sums of products of float16 values in float16
+};
+
 /// One factor of a product.
 template <class T>
 struct gemm_operand {
@@ -77,12 +84,13 @@ struct depth_split {
 
 /// `c = epilogue(alpha a b + beta c)` for `count` products of one shape. A column-major result is
 /// written as the transpose of a row-major one.
-template <class A, class B, class C, class Epilogue>
+template <class A, class B, class C, class Epilogue, product_math Math = product_math::usual>
 struct gemm_product {
     using left = A;
     using right = B;
     using result = C;
     using sum = sum_of<A, B, C>;
+    static constexpr product_math math = Math;
 
     std::size_t rows;
     std::size_t columns;

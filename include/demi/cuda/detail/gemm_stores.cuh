@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/// Stores of several values by one instruction, which a compiler may else take apart.
+/// Accesses to several values by one instruction, which a compiler may else take apart.
 #pragma once
 
 #include <demi/core/config.hpp>
@@ -57,6 +57,15 @@ __device__ inline void store_shared_pair(float* to, float first, float second) {
                      static_cast<std::uint32_t>(__cvta_generic_to_shared(to))),
                  "f"(first), "f"(second)
                  : "memory");
+}
+
+__device__ inline float4 load_shared_four(const float* from) {
+    float4 values;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(values.x), "=f"(values.y), "=f"(values.z), "=f"(values.w)
+                 : "r"(static_cast<std::uint32_t>(__cvta_generic_to_shared(from)))
+                 : "memory");
+    return values;
 }
 
 }  // namespace demi::inline DEMI_ABI::detail
