@@ -10,6 +10,7 @@
 #include <demi/core/error.hpp>
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/cuda/formats.hpp>
+#include <demi/cuda/policy_backend.cuh>
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/epilogue.hpp>
 #include <demi/kernels/float8_cast.hpp>

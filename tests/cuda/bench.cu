@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /// Measures what the CUDA backend does against what the device can: one table. `--tiny` only shows
 /// that everything runs.
-#include <demi/cuda/cuda_backend.cuh>
+#include <demi/cuda/policy_backend.cuh>
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/gemm.hpp>
 #include <demi/training/adamw.hpp>
@@ -17,6 +17,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -206,15 +207,16 @@ private:
     std::map<std::size_t, double> copies_;
 };
 
+using tf32_backend = demi::cuda_backend_for<demi::tf32>;
+
 struct shape {
     std::size_t rows;
     std::size_t columns;
     std::size_t inner;
 };
 
-template <class T>
-void gemm_row(const demi::cuda_backend& where, const char* work, cudaDataType_t format,
-              const shape& size) {
+template <class T, class Backend>
+void gemm_row(const Backend& where, const char* work, cudaDataType_t format, const shape& size) {
     const auto a = filled<T>(where, size.rows * size.inner, 0.5f);
     const auto b = filled<T>(where, size.inner * size.columns, 0.25f);
     auto c = where.make_buffer<T>(size.rows * size.columns);
@@ -225,7 +227,9 @@ void gemm_row(const demi::cuda_backend& where, const char* work, cudaDataType_t 
     const double ours = clock.of([&] { demi::gemm(where, left, right, result); });
     double peer = 0;
     if (!tiny) {
-        const cublaslt_product product(format, size.rows, size.columns, size.inner, where.stream());
+        constexpr bool in_tf32 = std::is_same_v<Backend, tf32_backend>;
+        const cublaslt_product product(format, size.rows, size.columns, size.inner, in_tf32,
+                                       where.stream());
         if (product.available()) {
             peer = clock.of([&] { product.run(a.data(), b.data(), c.data()); });
         }
@@ -326,6 +330,7 @@ void run(const demi::cuda_backend& where) {
         gemm_row<demi::float16>(where, "GEMM f16, f32 sums", CUDA_R_16F, size);
         gemm_row<demi::bfloat16>(where, "GEMM bf16, f32 sums", CUDA_R_16BF, size);
         gemm_row<float>(where, "GEMM f32", CUDA_R_32F, size);
+        gemm_row<float>(tf32_backend(where), "GEMM TF32, f32 sums", CUDA_R_32F, size);
     }
 }
 

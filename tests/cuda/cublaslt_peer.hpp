@@ -18,19 +18,20 @@
 #define DEMI_BENCH_HAS_CUBLASLT 0
 #endif
 
-/// A row-major product of one shape, with float sums, by the first choice of the library.
+/// A row-major product of one shape, with float sums, by the first choice of the library;
+/// `in_tf32`: it may round float factors to TF32.
 class cublaslt_product {
 public:
 #if DEMI_BENCH_HAS_CUBLASLT
     cublaslt_product(cudaDataType_t format, std::size_t rows, std::size_t columns,
-                     std::size_t inner, demi::cuda_stream_ref stream)
+                     std::size_t inner, bool in_tf32, demi::cuda_stream_ref stream)
         : stream_(stream), workspace_(memory(), stream, workspace_size) {
         library_ = load();
         if (library_ == nullptr) return;
         // What is row-major to us is transposed to a library of columns: c' = b' a'.
         check(call<decltype(&cublasLtCreate)>("cublasLtCreate")(&handle_));
         check(call<decltype(&cublasLtMatmulDescCreate)>("cublasLtMatmulDescCreate")(
-            &operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
+            &operation_, in_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F));
         left_ = matrix(format, columns, inner);
         right_ = matrix(format, inner, rows);
         result_ = matrix(format, columns, rows);
@@ -107,8 +108,8 @@ private:
     cublasLtMatmulHeuristicResult_t choice_{};
     decltype(&cublasLtMatmul) matmul_ = nullptr;
 #else
-    cublaslt_product(cudaDataType_t, std::size_t, std::size_t, std::size_t, demi::cuda_stream_ref) {
-    }
+    cublaslt_product(cudaDataType_t, std::size_t, std::size_t, std::size_t, bool,
+                     demi::cuda_stream_ref) {}
     bool available() const { return false; }
     void run(const void*, const void*, void*) const {}
 #endif

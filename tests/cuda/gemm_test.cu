@@ -46,7 +46,10 @@ std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& 
     if (now.beta != 0) c.fill(rng);
     multiply(a.constant(), b.constant(), c.view());
     const padded_matrix<C> found = c.result();
-    return count_wrong(now.alpha, a.host(), b.host(), now.beta, c.host(), found.view()) +
+    // Tensor cores that multiply 8-bit values keep some 14 bits of the sums of a slice.
+    const bool has_float8 = where.context().device().compute_capability >= 89;
+    const double inexact = has_float8 && sizeof(A) == 1 && sizeof(B) == 1 ? 0x1p-11 : 0;
+    return count_wrong(now.alpha, a.host(), b.host(), now.beta, c.host(), found.view(), inexact) +
            (found.padding_is_untouched() ? 0 : 1'000'000);
 }
 

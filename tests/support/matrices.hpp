@@ -71,10 +71,12 @@ private:
 };
 
 /// Elements of `c` that are further from `alpha a b + beta old` than the rounding errors of a float
-/// sum in any order, and of the result's format, allow; NaN always is.
+/// sum in any order, and of the result's format, allow; NaN always is. `inexact`: the share of the
+/// terms' magnitudes by which sums of products may be off besides.
 template <class A, class B, class C>
 std::size_t count_wrong(float alpha, demi::matrix_view<const A> a, demi::matrix_view<const B> b,
-                        float beta, demi::matrix_view<const C> old, demi::matrix_view<const C> c) {
+                        float beta, demi::matrix_view<const C> old, demi::matrix_view<const C> c,
+                        double inexact = 0) {
     using format = demi::format_traits<C>;
     const bool plain = alpha == 1 && beta == 0;
     const double roundings = static_cast<double>(a.columns()) + (plain ? 2 : 4);
@@ -97,7 +99,7 @@ std::size_t count_wrong(float alpha, demi::matrix_view<const A> a, demi::matrix_
                 exact += term;
                 magnitude += std::fabs(term);
             }
-            const double sum_error = roundings * 0x1p-24 * magnitude;
+            const double sum_error = (roundings * 0x1p-24 + inexact) * magnitude;
             const double output_error = std::fabs(exact) * format::epsilon * 0.501 +
                                         sum_error * format::epsilon + format::min_subnormal * 0.5;
             const double error = std::fabs(demi::convert<double>(c(row, column)) - exact);

@@ -13,7 +13,12 @@ namespace demi::inline DEMI_ABI::detail {
 template <class T>
 using canonical_format = std::conditional_t<
     is_binary16<T>, float16,
-    std::conditional_t<is_brain16<T>, bfloat16, std::conditional_t<is_binary32<T>, float, T>>>;
+    std::conditional_t<
+        is_brain16<T>, bfloat16,
+        std::conditional_t<
+            is_binary32<T>, float,
+            std::conditional_t<same_format<T, float8_e4m3>, float8_e4m3,
+                               std::conditional_t<same_format<T, float8_e5m2>, float8_e5m2, T>>>>>;
 
 /// The same memory as elements of the type that stands for all of their format: so types of one
 /// format share kernels.

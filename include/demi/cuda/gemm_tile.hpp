@@ -9,8 +9,8 @@
 namespace demi::inline DEMI_ABI {
 
 /// A tile of a product: `Rows` x `Columns` values, whose operands come in slices of `Depth` 16-bit
-/// values, or half as many of 4 bytes, through a ring of `Stages` slices in shared memory; each
-/// warp computes `WarpRows` x `WarpColumns` of it.
+/// values, or half as many of 4 bytes, or twice as many of one, through a ring of `Stages` slices
+/// in shared memory; each warp computes `WarpRows` x `WarpColumns` of it.
 ///
 /// A warp part of 64 x 64 values reads shared memory least; it takes 128 registers of each thread.
 template <int Rows, int Columns, int Depth, int WarpRows, int WarpColumns, int Stages>
@@ -51,17 +51,25 @@ struct tile_choice {
 };
 
 /// The tiles for operands of one format on devices of an architecture: `Arch` is 80 for
-/// `mma.sync`, which serves newer devices too. `tf32` stands for float matrices that are multiplied
-/// so. `narrow_tiles` are for operands of which 16 bytes
-/// cannot be read at once, because of where they begin or how far their lines are apart.
+/// `mma.sync`, which serves newer devices too, and 89 for that of 8-bit formats. `tf32` stands for
+/// float matrices that are multiplied so; two 8-bit formats have the tiles of the left one.
+/// `narrow_tiles` are for operands of which 16 bytes cannot be read at once, because of where they
+/// begin or how far their lines are apart.
 /// Specialise it before the first product:
 /// `template <> struct demi::gemm_tile<80, demi::float16> { using tiles = ...; };`.
-/// Cost: each tile is compiled four times, once for each pair of operand layouts.
+/// Cost: each tile is compiled four times, once for each pair of operand layouts; for 89 once.
 template <int Arch, class Format>
 struct gemm_tile {
     using tiles = tile_choice<mma_tile<256, 128, 32, 64, 64, 3>, mma_tile<128, 128, 32, 64, 64, 4>,
                               mma_tile<64, 64, 32, 32, 32, 4>>;
     using narrow_tiles = tile_choice<mma_tile<128, 64, 32, 64, 32, 4>>;
+};
+
+/// The sums of a slice take as many registers as those of all.
+template <class Format>
+struct gemm_tile<89, Format> {
+    using tiles = tile_choice<mma_tile<128, 128, 32, 64, 32, 4>, mma_tile<64, 64, 32, 32, 32, 4>>;
+    using narrow_tiles = tile_choice<mma_tile<128, 64, 32, 32, 32, 4>>;
 };
 
 }  // namespace demi::inline DEMI_ABI

@@ -8,11 +8,11 @@
 
 namespace demi::inline DEMI_ABI::detail {
 
-/// Whether the device code at hand may use them.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-inline constexpr bool has_mma = true;
+/// The compute capability of the device code at hand.
+#if defined(__CUDA_ARCH__)
+inline constexpr int code_capability = __CUDA_ARCH__ / 10;
 #else
-inline constexpr bool has_mma = false;
+inline constexpr int code_capability = 0;
 #endif
 
 __device__ inline std::uint32_t shared_address(const void* memory) {
@@ -44,6 +44,10 @@ __device__ void wait_for_copies() {
 
 __device__ inline void store_shared(std::uint32_t to, std::uint16_t value) {
     asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(value) : "memory");
+}
+
+__device__ inline void store_shared(std::uint32_t to, std::uint8_t value) {
+    asm volatile("st.shared.u8 [%0], %1;" ::"r"(to), "r"(std::uint32_t{value}) : "memory");
 }
 
 __device__ inline std::uint32_t load_shared(std::uint32_t from) {
@@ -104,6 +108,37 @@ __device__ inline void multiply_add_tf32(float (&sums)[4], const std::uint32_t (
         "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+/// Adds the product of a 16 x 32 and a 32 x 8 matrix to 16 x 8 sums. Needs compute capability 8.9.
+template <bool WideExponentA, bool WideExponentB>
+__device__ void multiply_add_float8(float (&sums)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                                    std::uint32_t b1) {
+    if constexpr (!WideExponentA && !WideExponentB) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else if constexpr (!WideExponentA && WideExponentB) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e5m2.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else if constexpr (WideExponentA && !WideExponentB) {
+        asm volatile(
+            "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e4m3.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    } else {
+        asm volatile(
+            "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+    }
 }
 
 }  // namespace demi::inline DEMI_ABI::detail

@@ -92,8 +92,10 @@ void launch_mma(cuda_context& context, const Product& product, const product_acc
                      Tile::rows, Tile::columns, Tile::shared_bytes);
     };
     constexpr std::true_type yes;
-    constexpr std::false_type no;
-    if (product.a.along_depth) {
+    [[maybe_unused]] constexpr std::false_type no;
+    if constexpr (!arithmetic_of<Product>::takes_any_layout) {
+        run(yes, yes);
+    } else if (product.a.along_depth) {
         product.b.along_depth ? run(yes, yes) : run(yes, no);
     } else {
         product.b.along_depth ? run(no, yes) : run(no, no);
@@ -165,7 +167,7 @@ void launch_simt(cuda_context& context, const Product& product) {
     // Registers do not suffice for large tiles in double; and what old devices only need is not
     // worth another kernel.
     if constexpr (std::same_as<typename Product::sum, double> ||
-                  multiplies_on_tensor_cores<Product>) {
+                  arithmetic_of<Product>::takes_any_layout) {
         launch_narrow(product);
     } else {
         constexpr std::array<tile_size, 2> tiles{
@@ -183,8 +185,11 @@ template <class Product>
 void launch_product(cuda_context& context, const Product& product, const product_access& access) {
     if constexpr (multiplies_on_tensor_cores<Product>) {
         using arithmetic = arithmetic_of<Product>;
-        using shapes = gemm_tile<80, typename arithmetic::tile_format>;
-        if (can_run_mma<parts_pass<Product>>(context.device(), arithmetic::compute_capability)) {
+        constexpr int capability = arithmetic::compute_capability;
+        using shapes = gemm_tile<capability, typename arithmetic::tile_format>;
+        const bool lie_well =
+            arithmetic::takes_any_layout || (product.a.along_depth && product.b.along_depth);
+        if (lie_well && can_run_mma<parts_pass<Product>>(context.device(), capability)) {
             if (access.a == 16 && access.b == 16) {
                 return launch_on_tensor_cores<true>(context, product, access,
                                                     typename shapes::tiles{});

@@ -27,7 +27,7 @@ struct mma_pass {
     int access_b;
 
     __device__ void run() const {
-        if constexpr (has_mma) {
+        if constexpr (code_capability >= arithmetic::compute_capability) {
             extern __shared__ __align__(128) unsigned char shared[];
             const block_part part = part_of_block<Tile::rows, Tile::columns>(product);
             warp_sums all = {};
@@ -53,6 +53,14 @@ private:
 
     struct warp_sums {
         typename arithmetic::sums of[row_tiles][column_tiles];
+
+        __device__ void add(const warp_sums& other) {
+#pragma unroll
+            for (int i = 0; i < row_tiles; ++i) {
+#pragma unroll
+                for (int j = 0; j < column_tiles; ++j) of[i][j].add(other.of[i][j]);
+            }
+        }
     };
 
     static __device__ int warp_row() {
@@ -152,6 +160,7 @@ private:
         held[0].load(reading, lane_a, lane_b, 0);
 #pragma unroll 1
         for (unsigned slice = 0; slice < slices; ++slice) {
+            [[maybe_unused]] warp_sums of_slice = {};
 #pragma unroll
             for (int step = 0; step < steps; ++step) {
                 if (step == steps - 1) {
@@ -164,8 +173,13 @@ private:
                     copy_next(writing);
                     writing = after(writing);
                 }
-                held[step % 2].multiply(sums);
+                if constexpr (arithmetic::sums_slices) {
+                    held[step % 2].multiply(of_slice);
+                } else {
+                    held[step % 2].multiply(sums);
+                }
             }
+            if constexpr (arithmetic::sums_slices) sums.add(of_slice);
         }
     }
 

@@ -22,7 +22,7 @@ using value_bits = std::conditional_t<Size == 4, std::uint32_t,
 /// values cannot be read transposed, eight words of each of four lines.
 template <bool AlongDepth, int Across, int Depth, int Size>
 struct shared_tile {
-    static_assert(AlongDepth || Size == 2 || Size == 4);
+    static_assert(AlongDepth || Size > 1, "bytes are not transposed");
     static constexpr int value_bytes = Size;
     static constexpr bool by_words = !AlongDepth && Size == 4;
     static constexpr int lines = AlongDepth ? Across : Depth;
