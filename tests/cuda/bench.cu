@@ -219,7 +219,7 @@ template <class T, class Backend>
 void gemm_row(const Backend& where, const char* work, cudaDataType_t format, const shape& size) {
     const auto a = filled<T>(where, size.rows * size.inner, 0.5f);
     const auto b = filled<T>(where, size.inner * size.columns, 0.25f);
-    auto c = where.make_buffer<T>(size.rows * size.columns);
+    auto c = where.template make_buffer<T>(size.rows * size.columns);
     const demi::matrix_view<const T> left(a.data(), size.rows, size.inner);
     const demi::matrix_view<const T> right(b.data(), size.inner, size.columns);
     const demi::matrix_view<T> result(c.data(), size.rows, size.columns);
