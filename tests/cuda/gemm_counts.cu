@@ -4,6 +4,7 @@
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +31,9 @@ void expect(const char* kernel, const char* counter, std::uint64_t value) {
 }
 
 /// Of all kernels.
-void expect_no_hidden_cost() {
+void expect_no_hidden_cost(std::uint64_t atomics = 0) {
     expect("kernel", "local_bytes", 0);
-    expect("kernel", "atomics", 0);
+    expect("kernel", "atomics", atomics);
     expect("kernel", "bank_conflicts", 0);
 }
 
@@ -132,6 +133,40 @@ void long_depth(const demi::cuda_backend& where) {
     expect_no_hidden_cost();
 }
 
+/// A product of numbers near 1, whose results are watched.
+void multiply_watched(const demi::cuda_backend& where, const size& s) {
+    const matrices<half> of(where, s, layout::row_major, layout::column_major);
+    auto numbers = where.make_buffer<std::uint32_t>(2);
+    const cudaStream_t stream = where.stream().get();
+    constexpr int near_one = 0x3c;  // in both bytes of a half
+    cudaMemsetAsync(const_cast<half*>(of.a.data()), near_one, 2 * s.m * s.k, stream);
+    cudaMemsetAsync(const_cast<half*>(of.b.data()), near_one, 2 * s.k * s.n, stream);
+    cudaMemsetAsync(numbers.data(), 0, 8, stream);
+    demi::gemm(where, of.a, of.b, of.c, {},
+               demi::scale{0.5f} | demi::raise_amax(reinterpret_cast<float*>(numbers.data())) |
+                   demi::flag_non_finite<half>(numbers.data() + 1));
+}
+
+/// One atomic for each warp, and no more traffic than the plain product has.
+void watched(const demi::cuda_backend& where) {
+    const size s{256, 256, 128};
+    multiply_watched(where, s);
+    expect_multiplications(s);
+    expect_tile_traffic(s, 64, 64);
+    expect_no_hidden_cost(s.m * s.n / (32 * 32));
+}
+
+/// The same for the warps that finish sums, of which there are two for each row.
+void watched_parts(const demi::cuda_backend& where) {
+    const size s{64, 64, 8192};
+    multiply_watched(where, s);
+    expect("mma_pass", "atomics", 0);
+    expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n));
+    expect("parts_pass", "launches", 1);
+    expect("parts_pass", "global_store_bytes", 2 * s.m * s.n);
+    expect_no_hidden_cost(s.m * 2);
+}
+
 void batch(const demi::cuda_backend& where) {
     const size s{6 * 64, 64, 64};
     const matrices<half> of(where, s, layout::row_major, layout::row_major);
@@ -176,6 +211,8 @@ const std::map<std::string, std::function<void(const demi::cuda_backend&)>> case
     {"gemm_2_bytes", narrow<2>},
     {"gemm_layer", layer},
     {"gemm_long_depth", long_depth},
+    {"gemm_watched", watched},
+    {"gemm_watched_parts", watched_parts},
     {"gemm_batch", batch},
     {"gemm_f32_64x64", single_precision<1>},
     {"gemm_f32_128x128", single_precision<2>},

@@ -28,7 +28,13 @@ struct parts_pass {
     Product product;
 
     __device__ void run() const {
-        const std::size_t column = blockIdx.x * std::size_t{threads} + threadIdx.x;
+        typename Product::worker worker = product.begin_worker();
+        add_up(blockIdx.x * std::size_t{threads} + threadIdx.x, worker);
+        Product::end_worker(worker);
+    }
+
+private:
+    __device__ void add_up(std::size_t column, typename Product::worker& worker) const {
         if (column >= product.columns) return;
         const std::size_t size = product.rows * product.columns;
         const float* const parts = product.split.partials + blockIdx.z * size * product.split.parts;
@@ -39,7 +45,7 @@ struct parts_pass {
             for (unsigned i = 0; i < product.split.parts; ++i) {
                 value += parts[i * size + row * product.columns + column];
             }
-            product.finish(value, row, column, to);
+            product.finish(value, row, column, to, worker);
         }
     }
 };
