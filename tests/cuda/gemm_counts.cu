@@ -6,6 +6,7 @@
 #include <demi/kernels/gemm_batched.hpp>
 #include <demi/kernels/watching_epilogue.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -156,15 +157,17 @@ void watched(const demi::cuda_backend& where) {
     expect_no_hidden_cost(s.m * s.n / (32 * 32));
 }
 
-/// The same for the warps that finish sums, of which there are two for each row.
+/// The same for the warps that finish sums: two in each block, of which there are 8 for each
+/// multiprocessor, or as many as rows.
 void watched_parts(const demi::cuda_backend& where) {
-    const size s{64, 64, 8192};
+    const size s{1024, 64, 1024};
     multiply_watched(where, s);
+    const std::size_t blocks = 8 * std::size_t(where.context().device().multiprocessors);
     expect("mma_pass", "atomics", 0);
-    expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n));
+    expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n * s.m / 64));
     expect("parts_pass", "launches", 1);
     expect("parts_pass", "global_store_bytes", 2 * s.m * s.n);
-    expect_no_hidden_cost(s.m * 2);
+    expect_no_hidden_cost(2 * std::min(blocks, s.m));
 }
 
 void batch(const demi::cuda_backend& where) {

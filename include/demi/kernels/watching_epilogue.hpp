@@ -56,6 +56,9 @@ void require_watch_target(const char* who, const char* name, const char* expecte
 /// Raises a float, 0 or more before, to the largest finite magnitude that passes, as
 /// `float8_scaling::amax` is raised; the value passes unchanged.
 ///
+/// `bias(b) | gelu{} | raise_amax(amax) | flag_non_finite<float16>(flag)` finds the factor of the
+/// next scaled conversion, and whether a step has to be skipped, without a pass of their own.
+///
 /// NaN and infinity do not count, nor does a double beyond float, to which the others are rounded.
 /// What comes before it in a composition has been done. Throws `invalid_argument` for a null
 /// pointer. Any number of threads and products may raise one float; deterministic.

@@ -85,6 +85,7 @@ struct gemm_product {
     using result = C;
     using sum = sum_of<A, B, C>;
     using worker = epilogue_worker<Epilogue>;  ///< the epilogue itself when it has none
+    static constexpr bool has_worker = begun_epilogue<Epilogue>;
 
     std::size_t rows;
     std::size_t columns;
