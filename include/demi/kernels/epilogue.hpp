@@ -26,9 +26,9 @@ namespace demi::inline DEMI_ABI {
 /// A device calls it from many threads, and an epilogue may keep something in each of them by an
 /// optional pair. `auto begin() const`, which has no effects, gives a worker that one thread calls
 /// instead, for none or more values; its call operator need not be const, and it may refer to the
-/// epilogue. Then `worker.end()` is called once by every thread of each block that finished values:
-/// outside of any branch that threads of the block take differently, so that it may use shuffles
-/// and barriers. Where no worker is begun, as on the host, the epilogue itself is called, which
+/// epilogue. Then the threads of a warp call `worker.end()` together, each of them once, so that it
+/// may use shuffles of all 32; but no barriers, for a warp whose threads were given no value may
+/// leave it out. Where no worker is begun, as on the host, the epilogue itself is called, which
 /// must come to the same.
 template <class E>
 concept epilogue = std::copy_constructible<E> &&
@@ -209,7 +209,7 @@ public:
 
     template <class Real>
         requires(detail::epilogue_on<First, Real>&& detail::epilogue_on<Second, Real>)
-    DEMI_HD Real operator()(Real value, matrix_position at) const {
+    DEMI_FLATTEN DEMI_HD Real operator()(Real value, matrix_position at) const {
         const Real between = first_(value, at);
         return second_(between, at);
     }

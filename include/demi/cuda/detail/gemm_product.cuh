@@ -121,7 +121,7 @@ struct gemm_product {
 
     __device__ worker begin_worker() const { return begin_epilogue(epilogue); }
 
-    /// By all threads of a block that has finished values.
+    /// By all threads of a warp that may have finished values.
     static __device__ void end_worker(worker& of_thread) { end_epilogue<Epilogue>(of_thread); }
 
     /// What a sum becomes before it is rounded. `to`: the result of its product.
