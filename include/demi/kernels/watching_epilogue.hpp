@@ -11,7 +11,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <type_traits>
 
 namespace demi::inline DEMI_ABI {
 
