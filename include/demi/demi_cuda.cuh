@@ -19,6 +19,7 @@
 #include <demi/kernels/matrix_cast.hpp>
 #include <demi/kernels/packed_matrix.hpp>
 #include <demi/kernels/reduce.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 #include <demi/precision/convert.hpp>
 #include <demi/precision/interop_native.hpp>
 #include <demi/precision/op_category.hpp>

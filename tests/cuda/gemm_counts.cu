@@ -4,7 +4,9 @@
 #include <demi/cuda/policy_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -31,9 +33,9 @@ void expect(const char* kernel, const char* counter, std::uint64_t value) {
 }
 
 /// Of all kernels.
-void expect_no_hidden_cost() {
+void expect_no_hidden_cost(std::uint64_t atomics = 0) {
     expect("kernel", "local_bytes", 0);
-    expect("kernel", "atomics", 0);
+    expect("kernel", "atomics", atomics);
     expect("kernel", "bank_conflicts", 0);
 }
 
@@ -140,6 +142,42 @@ void long_depth(const demi::cuda_backend& where) {
     expect_no_hidden_cost();
 }
 
+/// A product of numbers near 1, whose results are watched.
+void multiply_watched(const demi::cuda_backend& where, const size& s) {
+    const matrices<half> of(where, s, layout::row_major, layout::column_major);
+    auto numbers = where.make_buffer<std::uint32_t>(2);
+    const cudaStream_t stream = where.stream().get();
+    constexpr int near_one = 0x3c;  // in both bytes of a half
+    cudaMemsetAsync(const_cast<half*>(of.a.data()), near_one, 2 * s.m * s.k, stream);
+    cudaMemsetAsync(const_cast<half*>(of.b.data()), near_one, 2 * s.k * s.n, stream);
+    cudaMemsetAsync(numbers.data(), 0, 8, stream);
+    demi::gemm(where, of.a, of.b, of.c, {},
+               demi::scale{0.5f} | demi::raise_amax(reinterpret_cast<float*>(numbers.data())) |
+                   demi::flag_non_finite<half>(numbers.data() + 1));
+}
+
+/// One atomic for each warp, and no more traffic than the plain product has.
+void watched(const demi::cuda_backend& where) {
+    const size s{256, 256, 128};
+    multiply_watched(where, s);
+    expect_multiplications(s);
+    expect_tile_traffic(s, 64, 64);
+    expect_no_hidden_cost(s.m * s.n / (32 * 32));
+}
+
+/// The same for the warps that finish sums: two in each block, of which there are 8 for each
+/// multiprocessor, or as many as rows.
+void watched_parts(const demi::cuda_backend& where) {
+    const size s{1024, 64, 1024};
+    multiply_watched(where, s);
+    const std::size_t blocks = 8 * std::size_t(where.context().device().multiprocessors);
+    expect("mma_pass", "atomics", 0);
+    expect("mma_pass", "global_load_bytes", 2 * s.k * (s.m + s.n * s.m / 64));
+    expect("parts_pass", "launches", 1);
+    expect("parts_pass", "global_store_bytes", 2 * s.m * s.n);
+    expect_no_hidden_cost(2 * std::min(blocks, s.m));
+}
+
 void batch(const demi::cuda_backend& where) {
     const size s{6 * 64, 64, 64};
     const matrices<half> of(where, s, layout::row_major, layout::row_major);
@@ -187,6 +225,8 @@ const std::map<std::string, std::function<void(const demi::cuda_backend&)>> case
     {"gemm_2_bytes", narrow<2>},
     {"gemm_layer", layer},
     {"gemm_long_depth", long_depth},
+    {"gemm_watched", watched},
+    {"gemm_watched_parts", watched_parts},
     {"gemm_batch", batch},
     {"gemm_f32_64x64", single_precision<1>},
     {"gemm_f32_128x128", single_precision<2>},

@@ -2,6 +2,7 @@
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 
 #include <cuda/device_matrix.hpp>
 
@@ -113,6 +114,93 @@ struct any_value {
         const std::uint32_t bits = mixed * (mixed >> 13 | 1);
         return demi::from_bits<float>(at.column % 2 == 0 ? bits : bits | 0x7f800000u);
     }
+};
+
+/// Epilogues that watch before and after an activation, and what they have found.
+class watches {
+public:
+    explicit watches(const demi::cuda_backend& where, const float* offsets)
+        : where_(where),
+          offsets_(offsets),
+          amax_(where.make_buffer<float>(2)),
+          flag_(where.make_buffer<std::uint32_t>(1)) {
+        where.upload(std::array<float, 2>{}.data(), amax_.data(), 2);
+        where.upload(std::array<std::uint32_t, 1>{}.data(), flag_.data(), 1);
+    }
+
+    auto epilogue() {
+        return demi::then(demi::bias<float>(offsets_), demi::raise_amax(amax_.data()), demi::gelu{},
+                          demi::raise_amax(amax_.data() + 1),
+                          demi::flag_non_finite<demi::float16>(flag_.data()));
+    }
+    float before() const { return where_.read(amax_.data()).get(); }
+    float after() const { return where_.read(amax_.data() + 1).get(); }
+    bool flagged() const { return where_.read(flag_.data()).get() == 1; }
+
+private:
+    demi::cuda_backend where_;
+    const float* offsets_;
+    demi::cuda_buffer<float> amax_;
+    demi::cuda_buffer<std::uint32_t> flag_;
+};
+
+/// What the epilogues have to find, from the values themselves.
+struct watched_values {
+    float amax = 0;
+    bool overflows = false;
+
+    template <class T>
+    void add(T value) {
+        const float narrow = demi::convert<float>(value);
+        if (demi::is_finite(narrow)) amax = std::fmax(amax, std::fabs(narrow));
+        if (!demi::is_finite(demi::convert<demi::float16>(value))) overflows = true;
+    }
+};
+
+/// Sums below 1, but for what a test sets.
+template <class T, class C>
+struct watched_product {
+    static constexpr float offset = -64;
+
+    device_matrix<T> a, b;
+    device_matrix<C> plain, c;
+    device_matrix<float> offsets;
+
+    watched_product(const demi::cuda_backend& where, const product_case& now)
+        : a(where, now.m, now.k, bit_layout(now.layouts, 0), now.alignment),
+          b(where, now.k, now.n, bit_layout(now.layouts, 1), now.alignment),
+          plain(where, now.m, now.n, bit_layout(now.layouts, 2),
+                std::max(now.alignment, sizeof(C))),
+          c(where, now.m, now.n, bit_layout(now.layouts, 2), std::max(now.alignment, sizeof(C))),
+          offsets(where, 1, now.n, layout::row_major) {
+        offsets.set_each([](std::size_t, std::size_t) { return offset; });
+        // So a value that is none, and of which only the offset is left, were the largest.
+        a.set_each(
+            [](std::size_t r, std::size_t i) { return i == 0 ? 8 : small_integer(r, i) / 64; });
+        b.set_each(
+            [](std::size_t i, std::size_t s) { return i == 0 ? 8 : small_integer(i, s) / 64; });
+    }
+
+    /// Whether both amax and the flag are what the values say.
+    bool is_watched(const demi::cuda_backend& where) {
+        watches watch(where, offsets.view().data());
+        demi::gemm(where, a.constant(), b.constant(), plain.view());
+        demi::gemm(where, a.constant(), b.constant(), c.view(), {}, watch.epilogue());
+        const auto sums = plain.result();
+        const auto results = c.result();
+        watched_values before, after;
+        for (std::size_t r = 0; r < results.view().rows(); ++r) {
+            for (std::size_t s = 0; s < results.view().columns(); ++s) {
+                before.add(sums.view()(r, s) + static_cast<C>(offset));
+                after.add(results.view()(r, s));
+            }
+        }
+        overflows = after.overflows;
+        return watch.before() == before.amax && watch.after() == after.amax &&
+               watch.flagged() == after.overflows && results.padding_is_untouched();
+    }
+
+    bool overflows = false;
 };
 
 }  // namespace
@@ -347,6 +435,62 @@ TEMPLATE_TEST_CASE("epilogues see each value once, at its place", "", demi::floa
             CHECK(found.padding_is_untouched());
             CHECK(kept.padding_is_untouched());
         }
+    }
+}
+
+TEMPLATE_TEST_CASE("epilogues watch every value of the result, and nothing else", "",
+                   demi::bfloat16, float, double) {
+    using result = std::conditional_t<std::is_same_v<TestType, double>, double, float>;
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    // What is multiplied in double is not divided.
+    const std::size_t deep = std::is_same_v<TestType, double> ? 33 : 1024;
+    for (const auto& [m, n, k, alignment] : {std::array<std::size_t, 4>{64, 64, 16, 16},
+                                             {75, 70, 24, sizeof(TestType)},
+                                             {1, 131, 41, 16},
+                                             {131, 1, 40, 16},
+                                             {5, 260, deep, 16}}) {
+        const std::size_t layouts = m % 8;
+        CAPTURE(m, n, k, layouts, alignment);
+        watched_product<TestType, result> of(where, {m, n, k, layouts, alignment});
+        CHECK(of.is_watched(where));
+        CHECK_FALSE(of.overflows);
+
+        of.a.set(m - 1, k - 1, 300);
+        of.b.set(k - 1, n - 1, 300);
+        CHECK(of.is_watched(where));
+        CHECK(of.overflows);
+
+        of.b.set(k - 1, n - 1, 0);
+        of.a.set(0, k / 2, m % 2 == 0 ? HUGE_VALF : std::nanf(""));
+        CHECK(of.is_watched(where));
+        CHECK(of.overflows);
+    }
+}
+
+TEST_CASE("epilogues watch all products of a batch") {
+    const demi::cuda_stream stream;
+    const demi::cuda_backend where(stream);
+    watched_product<demi::bfloat16, float> of(where, {5 * 64, 24, 32, 0, 16});
+    const auto parts = [](auto whole) {
+        return demi::strided_matrices(decltype(whole)(whole.data(), 64, whole.columns(),
+                                                      whole.leading_dimension(), layout::row_major),
+                                      64 * whole.leading_dimension(), 5);
+    };
+    for (const bool overflows : {false, true}) {
+        if (overflows) of.a.set(3 * 64 + 7, 0, 16384);
+        watches watch(where, of.offsets.view().data());
+        demi::gemm_batched(where, parts(of.a.constant()),
+                           demi::strided_matrices(of.b.constant(), 0, 5), parts(of.c.view()), {},
+                           watch.epilogue());
+        const auto results = of.c.result();
+        watched_values expected;
+        for (std::size_t r = 0; r < 5 * 64; ++r) {
+            for (std::size_t s = 0; s < 24; ++s) expected.add(results.view()(r, s));
+        }
+        CHECK(expected.overflows == overflows);
+        CHECK(watch.after() == expected.amax);
+        CHECK(watch.flagged() == overflows);
     }
 }
 

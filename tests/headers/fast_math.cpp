@@ -39,6 +39,21 @@ bool is_found(demi::bits_of<T> bits, demi::non_finite kind) {
     return found.first_kind == kind && found.first_non_finite.index == 700;
 }
 
+/// What the epilogues that watch find in a result of ones but for one row: amax and the flag.
+bool is_watched(std::uint32_t bits, float amax, std::uint32_t flag) {
+    std::vector<float> column(9, 1.0f);
+    const std::vector<float> row(40, 1.0f);
+    std::vector<float> result(9 * 40);
+    column[4] = demi::from_bits<float>(bits);
+    float amax_found = 0;
+    std::uint32_t flag_found = 0;
+    demi::gemm(demi::host_backend{}, demi::matrix_view<const float>(column.data(), 9, 1),
+               demi::matrix_view<const float>(row.data(), 1, 40),
+               demi::matrix_view<float>(result.data(), 9, 40), {},
+               demi::raise_amax(&amax_found) | demi::flag_non_finite<demi::float16>(&flag_found));
+    return amax_found == amax && flag_found == flag;
+}
+
 }  // namespace
 
 int main() {
@@ -55,5 +70,9 @@ int main() {
            "a float16 infinity is found");
     expect(is_found<demi::bfloat16>(0x7f80, non_finite::plus_infinity),
            "a bfloat16 infinity is found");
+    expect(is_watched(0x7fc00000, 1, 1), "a NaN is flagged and no amax");
+    expect(is_watched(0xff800000, 1, 1), "an infinity is flagged and no amax");
+    expect(is_watched(demi::to_bits(-70'000.0f), 70'000, 1), "what float16 cannot hold is flagged");
+    expect(is_watched(demi::to_bits(-60'000.0f), 60'000, 0), "what float16 holds is not flagged");
     return failures == 0 ? 0 : 1;
 }

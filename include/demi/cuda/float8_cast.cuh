@@ -2,6 +2,7 @@
 /// Scaled conversion to formats of 8 bits on a CUDA device: values, transpose and amax of one read.
 #pragma once
 
+#include <demi/core/detail/shared_maximum.hpp>
 #include <demi/cuda/matrix_cast.cuh>
 
 #include <cstddef>
@@ -31,10 +32,7 @@ struct scaled_element {
         /// A maximum of integers is the same in any order.
         __device__ void end() const {
             __shared__ std::uint32_t of_block;
-            std::uint32_t of_warp = largest;
-            for (unsigned distance = 16; distance > 0; distance /= 2) {
-                of_warp = ::max(of_warp, __shfl_xor_sync(~0u, of_warp, distance));
-            }
+            const std::uint32_t of_warp = largest_of_warp(largest);
             if (threadIdx.x == 0) of_block = 0;
             __syncthreads();
             if (threadIdx.x % 32 == 0) atomicMax(&of_block, of_warp);

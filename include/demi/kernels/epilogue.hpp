@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/core/backend.hpp>
+#include <demi/core/detail/epilogue_worker.hpp>
 #include <demi/core/real.hpp>
 #include <demi/core/tensor.hpp>
 #include <demi/kernels/activation.hpp>
@@ -21,6 +22,14 @@ namespace demi::inline DEMI_ABI {
 /// handed a pack of lanes, which is one row and consecutive columns that are all inside the matrix,
 /// or a double. An optional `void require_shape(rows, columns) const` is called with the shape of
 /// the result before anything is computed, and throws when it does not fit.
+///
+/// A device calls it from many threads, and an epilogue may keep something in each of them by an
+/// optional pair. `auto begin() const`, which has no effects, gives a worker that one thread calls
+/// instead, for none or more values; its call operator need not be const, and it may refer to the
+/// epilogue. Then the threads of a warp call `worker.end()` together, each of them once, so that it
+/// may use shuffles of all 32; but no barriers, for a warp whose threads were given no value may
+/// leave it out. Where no worker is begun, as on the host, the epilogue itself is called, which
+/// must come to the same.
 template <class E>
 concept epilogue = std::copy_constructible<E> &&
     requires(const E& function, float value, matrix_position at) {
@@ -164,6 +173,34 @@ auto gelu_gradient(const matrix_view<T>& before) {
     return activation_gradient<gelu, std::remove_const_t<T>>(before);
 }
 
+namespace detail {
+
+template <class Worker, class Real>
+concept worker_on = requires(Worker& worker, Real value, matrix_position at) {
+    { worker(value, at) } -> std::convertible_to<Real>;
+};
+
+/// The workers of two epilogues, or of one and the other as it is.
+template <class First, class Second>
+struct composed_worker {
+    epilogue_worker<First> first;
+    epilogue_worker<Second> second;
+
+    template <class Real>
+        requires(worker_on<epilogue_worker<First>, Real>&& worker_on<epilogue_worker<Second>, Real>)
+    DEMI_HD Real operator()(Real value, matrix_position at) {
+        const Real between = first(value, at);
+        return second(between, at);
+    }
+
+    DEMI_HD void end() {
+        end_epilogue<First>(first);
+        end_epilogue<Second>(second);
+    }
+};
+
+}  // namespace detail
+
 /// Two epilogues, one after the other.
 template <class First, class Second>
 class composed_epilogue {
@@ -172,9 +209,15 @@ public:
 
     template <class Real>
         requires(detail::epilogue_on<First, Real>&& detail::epilogue_on<Second, Real>)
-    DEMI_HD Real operator()(Real value, matrix_position at) const {
+    DEMI_FLATTEN DEMI_HD Real operator()(Real value, matrix_position at) const {
         const Real between = first_(value, at);
         return second_(between, at);
+    }
+
+    DEMI_HD auto begin() const
+        requires(detail::begun_epilogue<First> || detail::begun_epilogue<Second>) {
+        return detail::composed_worker<First, Second>{detail::begin_epilogue(first_),
+                                                      detail::begin_epilogue(second_)};
     }
 
     void require_shape(std::size_t rows, std::size_t columns) const {

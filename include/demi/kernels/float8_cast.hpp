@@ -4,6 +4,7 @@
 
 #include <demi/core/backend.hpp>
 #include <demi/core/real.hpp>
+#include <demi/kernels/detail/finite_magnitude.hpp>
 #include <demi/kernels/gemm.hpp>
 #include <demi/precision/convert.hpp>
 
@@ -35,11 +36,6 @@ namespace detail {
 template <class To>
 DEMI_HD To scaled_to(float value, float scale) {
     return convert<To>(is_nan(value) ? value : value * scale, nearest_even{}, overflow::saturate);
-}
-
-/// The bits of the magnitude of a finite value, else 0.
-DEMI_HD constexpr std::uint32_t finite_magnitude_bits(float value) {
-    return is_finite(value) ? magnitude_bits(value) : 0;
 }
 
 /// The definition, for a backend without a conversion of its own.

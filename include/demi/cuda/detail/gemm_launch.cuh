@@ -29,7 +29,13 @@ struct parts_pass {
     Product product;
 
     __device__ void run() const {
-        const std::size_t column = blockIdx.x * std::size_t{threads} + threadIdx.x;
+        typename Product::worker worker = product.begin_worker();
+        add_up(blockIdx.x * std::size_t{threads} + threadIdx.x, worker);
+        Product::end_worker(worker);
+    }
+
+private:
+    __device__ void add_up(std::size_t column, typename Product::worker& worker) const {
         if (column >= product.columns) return;
         const std::size_t size = product.rows * product.columns;
         const float* const parts = product.split.partials + blockIdx.z * size * product.split.parts;
@@ -40,12 +46,24 @@ struct parts_pass {
             for (unsigned i = 0; i < product.split.parts; ++i) {
                 value += parts[i * size + row * product.columns + column];
             }
-            product.finish(value, row, column, to);
+            product.finish(value, row, column, to, worker);
         }
     }
 };
 
 inline constexpr std::size_t most_blocks_y = 65535;
+
+/// A block for every row; where each block has a worker to end, no more than run at a time.
+template <class Product>
+dim3 parts_blocks(const Product& product, const cuda_device& device) {
+    const std::size_t columns = divided_up(product.columns, parts_pass<Product>::threads);
+    std::size_t rows = std::min(product.rows, most_blocks_y);
+    if constexpr (Product::has_worker) {
+        const auto resident = 8 * static_cast<std::size_t>(device.multiprocessors);
+        rows = std::min(rows, divided_up(resident, columns * product.count));
+    }
+    return {static_cast<unsigned>(columns), static_cast<unsigned>(rows), product.count};
+}
 
 /// Bytes of what can be read at once from every line of a matrix of a batch, 16 at most.
 struct line_access {
@@ -139,9 +157,8 @@ void launch_planned(cuda_context& context, Product product, std::span<const tile
     void* const partials = is_small ? context.workspace() : memory.data();
     product.split = {plan.parts, plan.part_depth, static_cast<float*>(partials)};
     launch_one(product, plan.tile);
-    const dim3 blocks(static_cast<unsigned>(divided_up(product.columns, 256)),
-                      static_cast<unsigned>(std::min(product.rows, most_blocks_y)), product.count);
-    launch("gemm", gemm_kernel<parts_pass<Product>>, {blocks, parts_pass<Product>::threads},
+    launch("gemm", gemm_kernel<parts_pass<Product>>,
+           {parts_blocks(product, context.device()), parts_pass<Product>::threads},
            context.stream(), parts_pass<Product>{product});
 }
 

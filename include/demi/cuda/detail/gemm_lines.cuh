@@ -24,6 +24,7 @@ struct line_writer {
     const block_part& part;
     typename Product::result* to;
     float* turn;
+    typename Product::worker& worker;
 
     /// What accumulators of a tensor-core instruction hold: lane by lane two sums of row
     /// lane / 4, and two of the row 8 further.
@@ -72,7 +73,7 @@ private:
             part.partials[row * product.columns + column] = sum;
             return;
         }
-        const float value = product.finished(sum, row, column, to);
+        const float value = product.finished(sum, row, column, to, worker);
         if (keep) {
             sum = value;
         } else {

@@ -186,8 +186,9 @@ private:
     __device__ void write(warp_sums& sums, float* shared, const block_part& part) const {
         using writer = line_writer<Tile::warp_columns, Product>;
         const int warp = static_cast<int>(threadIdx.x) / 32;
+        typename Product::worker worker = product.begin_worker();
         const writer lines{product, part, product.result_of(part.product),
-                           shared + warp * 16 * writer::row_length};
+                           shared + warp * 16 * writer::row_length, worker};
         const std::size_t row = part.row + warp_row();
         const std::size_t column = part.column + warp_column();
         // One copy of the code for all rows: the sums move up to the first ones.
@@ -203,6 +204,7 @@ private:
                 for (int j = 0; j < column_tiles; ++j) sums.of[k][j] = sums.of[k + 1][j];
             }
         }
+        if (part.partials == nullptr) Product::end_worker(worker);
     }
 };
 

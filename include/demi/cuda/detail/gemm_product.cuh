@@ -3,6 +3,7 @@
 #pragma once
 
 #include <demi/core/backend.hpp>
+#include <demi/core/detail/epilogue_worker.hpp>
 #include <demi/core/matrix_view.hpp>
 #include <demi/cuda/convert.cuh>
 
@@ -91,6 +92,8 @@ struct gemm_product {
     using result = C;
     using sum = sum_of<A, B, C>;
     static constexpr product_math math = Math;
+    using worker = epilogue_worker<Epilogue>;  ///< the epilogue itself when it has none
+    static constexpr bool has_worker = begun_epilogue<Epilogue>;
 
     std::size_t rows;
     std::size_t columns;
@@ -124,23 +127,30 @@ struct gemm_product {
     /// Whether a finished value is the sum times `alpha`, wherever it stands.
     __device__ bool only_scales() const { return std::same_as<Epilogue, no_epilogue> && beta == 0; }
 
+    __device__ worker begin_worker() const { return begin_epilogue(epilogue); }
+
+    /// By all threads of a warp that may have finished values.
+    static __device__ void end_worker(worker& of_thread) { end_epilogue<Epilogue>(of_thread); }
+
     /// What a sum becomes before it is rounded. `to`: the result of its product.
-    __device__ sum finished(sum value, std::size_t row, std::size_t column, const C* to) const {
+    __device__ sum finished(sum value, std::size_t row, std::size_t column, const C* to,
+                            worker& of_thread) const {
         value *= static_cast<sum>(alpha);
         if (beta != 0) {
             value += static_cast<sum>(beta) * device_convert<sum>(to[row * c_leading + column]);
         }
         const matrix_position at =
             is_transposed ? matrix_position{column, row} : matrix_position{row, column};
-        if constexpr (std::is_invocable_r_v<sum, const Epilogue&, sum, matrix_position>) {
-            return epilogue(value, at);
+        if constexpr (std::is_invocable_r_v<sum, worker&, sum, matrix_position>) {
+            return of_thread(value, at);
         } else {
-            return epilogue(static_cast<float>(value), at);
+            return of_thread(static_cast<float>(value), at);
         }
     }
 
-    __device__ void finish(sum value, std::size_t row, std::size_t column, C* to) const {
-        to[row * c_leading + column] = narrowed<C>(finished(value, row, column, to));
+    __device__ void finish(sum value, std::size_t row, std::size_t column, C* to,
+                           worker& of_thread) const {
+        to[row * c_leading + column] = narrowed<C>(finished(value, row, column, to, of_thread));
     }
 };
 

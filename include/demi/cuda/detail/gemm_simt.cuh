@@ -142,6 +142,7 @@ private:
 
     __device__ void write(sum (&sums)[4 * Blocks][4 * Blocks], const block_part& part) const {
         auto* const to = product.result_of(part.product);
+        typename Product::worker worker = product.begin_worker();
         // One copy of the code for all rows: the sums move up to the first one.
 #pragma unroll 1
         for (int i = 0; i < 4 * Blocks; ++i) {
@@ -149,7 +150,7 @@ private:
             if (row < product.rows) {
 #pragma unroll
                 for (int j = 0; j < 4 * Blocks; j += 4) {
-                    write_four(&sums[0][j], row, part.column + column_of(j), to, part);
+                    write_four(&sums[0][j], row, part.column + column_of(j), to, part, worker);
                 }
             }
 #pragma unroll
@@ -158,10 +159,12 @@ private:
                 for (int j = 0; j < 4 * Blocks; ++j) sums[k][j] = sums[k + 1][j];
             }
         }
+        if (part.partials == nullptr) Product::end_worker(worker);
     }
 
     __device__ void write_four(const sum* sums, std::size_t row, std::size_t column,
-                               typename Product::result* to, const block_part& part) const {
+                               typename Product::result* to, const block_part& part,
+                               typename Product::worker& worker) const {
         using result = typename Product::result;
         value_group<result, 4> four;
         const bool whole = product.has_wide_lines && column + 4 <= product.columns;
@@ -172,7 +175,8 @@ private:
                 part.partials[row * product.columns + column + i] = static_cast<float>(sums[i]);
                 continue;
             }
-            four.values[i] = narrowed<result>(product.finished(sums[i], row, column + i, to));
+            four.values[i] =
+                narrowed<result>(product.finished(sums[i], row, column + i, to, worker));
             if (!whole) to[row * product.c_leading + column + i] = four.values[i];
         }
         if (whole && part.partials == nullptr) {
