@@ -190,6 +190,7 @@ private:
         // A piece of 128 bytes is a line along the depth, or 64 columns of one depth.
         const std::uint64_t a = operand_place<AcrossA>(slice + row * 128, depth);
         const std::uint64_t b = operand_place<AcrossB>(slice + (Tile::rows + column) * 128, depth);
+        hold(sums);
         open_multiplications();
 #pragma unroll
         for (int step = 0; step < steps; ++step) {
@@ -216,6 +217,7 @@ private:
             ring.advance();
         }
         wait_for_multiplications<0>();
+        hold(sums);
         ring.leave(former);
     }
 
@@ -228,6 +230,7 @@ private:
             ring.wait_until_full();
             multiply_slice<false, false>(of_slice, ring.slice(), row, column, 0);
             wait_for_multiplications<0>();
+            hold(of_slice);
             ring.leave(ring.stage);
             ring.advance();
 #pragma unroll

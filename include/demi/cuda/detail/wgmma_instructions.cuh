@@ -94,6 +94,17 @@ __device__ void wait_for_multiplications() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Open) : "memory");
 }
 
+/// Keeps what else is done with sums before, or behind, the instructions between which this stands.
+template <int Count>
+__device__ void hold(float (&sums)[Count][4]) {
+#pragma unroll
+    for (int i = 0; i < Count; ++i) {
+        asm volatile(""
+                     : "+f"(sums[i][0]), "+f"(sums[i][1]), "+f"(sums[i][2]),
+                       "+f"(sums[i][3])::"memory");
+    }
+}
+
 /// How tensor cores find an operand in shared memory: pieces of 128 bytes, eight after each other
 /// make a block. `Across`: the pieces run across the depth, else along it; further pieces across
 /// are `depth` pieces away then.
