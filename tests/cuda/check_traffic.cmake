@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: MIT
 # Runs PROGRAM CASE under LAUNCHER and compares what the emulator counted with the bounds that the
 # program prints. Counts are summed over the kernels whose names contain the word of a bound.
+# CAPABILITY: of the emulated device, such as 9.0; 8.0 when it is not given.
+
+if(NOT DEFINED CAPABILITY)
+    set(CAPABILITY 8.0)
+endif()
 
 set(counts "${OUTPUT}.counts")
 file(REMOVE "${counts}")
 execute_process(
     COMMAND "${CMAKE_COMMAND}" -E env "CUDASIM_STATS=${counts}" CUDASIM_RACECHECK=1
-            "${LAUNCHER}" "${PROGRAM}" "${CASE}"
+            "CUDASIM_CC=${CAPABILITY}" "${LAUNCHER}" "${PROGRAM}" "${CASE}"
     OUTPUT_VARIABLE bounds ERROR_VARIABLE reports RESULT_VARIABLE result)
 if(NOT result STREQUAL "0" OR NOT reports STREQUAL "")
     message(FATAL_ERROR "${CASE}: exit status ${result}\n${reports}")
