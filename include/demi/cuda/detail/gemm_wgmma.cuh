@@ -4,7 +4,9 @@
 
 #include <demi/cuda/detail/gemm_instructions.cuh>
 #include <demi/cuda/detail/gemm_lines.cuh>
+#include <demi/cuda/detail/gemm_narrow_lines.cuh>
 #include <demi/cuda/detail/gemm_product.cuh>
+#include <demi/cuda/detail/slice_ring.cuh>
 #include <demi/cuda/detail/wgmma_instructions.cuh>
 #include <demi/cuda/gemm_tile.hpp>
 
@@ -14,51 +16,6 @@
 #include <cstdint>
 
 namespace demi::inline DEMI_ABI::detail {
-
-/// A ring of slices in shared memory, between one thread that has them filled and the warps that
-/// read them. Two barriers of each slice tell that it is full, or that all warps are done with it.
-template <class Tile>
-struct slice_ring {
-    static constexpr unsigned stages = Tile::stages;
-    static constexpr int barriers = 2 * Tile::stages;
-
-    std::uint32_t slices;  ///< their address, a multiple of 1024
-    std::uint32_t barriers_at;
-    unsigned stage = 0;
-    unsigned parity = 0;  ///< of the times that the ring has been around
-
-    __device__ void init() const {
-        for (unsigned i = 0; i < stages; ++i) {
-            init_barrier(full(i), 1);
-            init_barrier(empty(i), Tile::consumers / 32);
-        }
-        publish_barriers();
-    }
-
-    __device__ std::uint32_t full(unsigned i) const { return barriers_at + 8 * i; }
-    __device__ std::uint32_t empty(unsigned i) const { return full(stages + i); }
-    __device__ std::uint32_t slice() const { return slices + stage * Tile::stage_bytes; }
-
-    __device__ void advance() {
-        if (++stage == stages) {
-            stage = 0;
-            parity ^= 1;
-        }
-    }
-
-    /// The first time around nobody has to leave a slice before it is filled.
-    __device__ void begin_to_fill() const {
-        wait_for_phase(empty(stage), parity ^ 1);
-        arrive_before_copies(full(stage), Tile::stage_bytes);
-    }
-
-    __device__ void wait_until_full() const { wait_for_phase(full(stage), parity); }
-
-    /// Every warp by itself, for each only knows of its own multiplications that they are done.
-    __device__ void leave(unsigned i) const {
-        if (threadIdx.x % 32 == 0) arrive(empty(i));
-    }
-};
 
 /// `Tile`: a `wgmma_tile`. A block computes one part after the other; while its warps finish the
 /// sums of one, the slices of the next are on their way.
@@ -241,26 +198,54 @@ private:
         }
     }
 
+    /// Calls `work` with `first` as a constant: sums are in registers, which have no address. One
+    /// copy of the code around it is for all columns.
+    template <int Width, class Work>
+    static __device__ void with_columns(int first, const Work& work) {
+#pragma unroll
+        for (int i = 0; i < columns; i += Width) {
+            if (i == first) work(i);
+        }
+    }
+
     __device__ void write(const group_sums& sums, float* turn, const block_part& part, int row,
                           int column) const {
-        using writer = line_writer<Tile::turn_columns, Product>;
+        using wide_writer = line_writer<Tile::turn_columns, Product>;
+        using narrow_writer = narrow_line_writer<Product>;
         const int warp = static_cast<int>(threadIdx.x) / 32;
-        const writer lines{product, part, product.result_of(part.product),
-                           turn + warp * 16 * writer::row_length};
+        auto* const to = product.result_of(part.product);
+        float* const warp_turn = turn + warp * 16 * wide_writer::row_length;
+        const wide_writer lines{product, part, to, warp_turn};
+        const narrow_writer narrow{product, to, reinterpret_cast<std::uint32_t*>(warp_turn)};
         const std::size_t first_row = part.row + row + warp % 4 * 16;
         if (first_row >= product.rows) return;
-            // One copy of the code for all columns.
 #pragma unroll 1
-        for (int i = 0; i < columns; i += Tile::turn_columns) {
+        for (int i = 0; i < columns; i += narrow_writer::columns) {
             const std::size_t first_column = part.column + column + i;
             if (first_column >= product.columns) break;
-#pragma unroll
-            for (int j = 0; j < columns; j += Tile::turn_columns) {
-                if (i != j) continue;
+            if constexpr (narrow_writer::can_round) {
+                if (narrow.serves(part)) {
+                    with_columns<narrow_writer::columns>(i,
+                                                         [&](int j) { narrow.put(&sums[j / 8]); });
+                    narrow.write(first_row, first_column);
+                    continue;
+                }
+            }
+            write_lines(lines, sums, i, first_row, first_column);
+        }
+    }
+
+    template <class Writer>
+    __device__ void write_lines(const Writer& lines, const group_sums& sums, int first,
+                                std::size_t row, std::size_t column) const {
+#pragma unroll 1
+        for (int i = 0; i < narrow_line_writer<Product>::columns; i += Tile::turn_columns) {
+            if (column + i >= product.columns) break;
+            with_columns<Tile::turn_columns>(first + i, [&](int j) {
 #pragma unroll
                 for (int k = 0; k < Tile::turn_columns; k += 8) lines.put(k, sums[(j + k) / 8]);
-            }
-            lines.write(first_row, first_column);
+            });
+            lines.write(row, column + i);
         }
     }
 };
