@@ -292,6 +292,24 @@ TEST_CASE("a long inner dimension is divided by wgmma, and the bits are the same
     }
 }
 
+TEST_CASE("large tiles where the second-level cache is the limit, small ones for few rows") {
+    using demi::detail::tile_size;
+    const std::array<tile_size, 3> tiles{tile_size{128, 256, 64, 0, true},
+                                         tile_size{128, 128, 64, 0, true},
+                                         tile_size{64, 128, 64, 0, true}};
+    const demi::detail::gemm_limits device{132, 200'000, std::size_t{64} << 20};
+    const auto plan = [&](std::size_t m, std::size_t n, std::size_t k) {
+        return demi::detail::plan_gemm({m, n, k, 1}, tiles, device);
+    };
+    CHECK(plan(8192, 8192, 8192).tile == 0);
+    CHECK(plan(4096, 4096, 4096).tile == 0);
+    CHECK(plan(1024, 1024, 1024).tile == 1);
+    CHECK(plan(64, 8192, 8192).tile == 2);
+    CHECK(plan(1024, 1024, 1024).parts == 1);
+    CHECK(plan(128, 8192, 8192).tile == 0);
+    CHECK(plan(128, 8192, 8192).parts == 4);
+}
+
 TEST_CASE("the front door goes to wgmma where the copy engine can read the operands") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);

@@ -106,7 +106,8 @@ bool launch_wgmma_choice(cuda_context& context, const Product& product,
     constexpr auto size_of = [](auto tile) {
         using type = decltype(tile);
         return tile_size{type::rows, type::columns,
-                         type::depth_bytes / sizeof(typename Product::left), type::shared_bytes};
+                         type::depth_bytes / sizeof(typename Product::left), type::shared_bytes,
+                         true};
     };
     constexpr std::array<tile_size, 1 + sizeof...(Rest)> tiles{size_of(First{}),
                                                                size_of(Rest{})...};
