@@ -6,6 +6,8 @@
 
 #include <cuda/device_matrix.hpp>
 
+#include <cuda/device_matrix.hpp>
+
 #include <array>
 #include <cmath>
 #include <cstddef>

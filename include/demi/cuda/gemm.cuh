@@ -4,6 +4,7 @@
 
 #include <demi/core/backend.hpp>
 #include <demi/cuda/detail/gemm_launch.cuh>
+#include <demi/cuda/detail/gemm_wgmma_launch.cuh>
 
 #include <cstddef>
 #include <type_traits>
@@ -69,7 +70,11 @@ struct product_lines {
 template <class Product>
 void run_product(cuda_context& context, Product product, const product_lines& lines) {
     product.has_wide_lines = lines.c.bytes() >= (sizeof(typename Product::result) == 1 ? 8 : 16);
-    launch_product(context, product, {lines.a.bytes(), lines.b.bytes()});
+    const product_access access{lines.a.bytes(), lines.b.bytes()};
+    if constexpr (multiplies_by_wgmma<Product>) {
+        if (launch_wgmma(context, product, access)) return;
+    }
+    launch_product(context, product, access);
 }
 
 /// `c` is row-major; the epilogue knows it as its transpose when `is_transposed`.

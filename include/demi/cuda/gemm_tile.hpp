@@ -44,6 +44,38 @@ struct mma_tile {
                   "every thread copies the same number of 16-byte pieces");
 };
 
+/// A tile of a product on devices of compute capability 9.0: two groups of four warps compute 64
+/// rows each of `Rows` = 128, or half of the columns each of `Rows` = 64, while a third group has
+/// the copy engine bring 128 bytes of the depth at a time into a ring of `Stages` slices in shared
+/// memory.
+///
+/// A block stays for many tiles, so there is one to a multiprocessor, whose shared memory it may
+/// fill. A group's part has 64, 128 or 256 columns, of 8-bit operands 128 at most.
+template <int Rows, int Columns, int Stages>
+struct wgmma_tile {
+    static constexpr int rows = Rows;
+    static constexpr int columns = Columns;
+    static constexpr int stages = Stages;
+    static constexpr int depth_bytes = 128;
+    static constexpr int group_columns = Columns * Rows / 128;
+    static constexpr int group_threads = 128;
+    static constexpr int consumers = 2 * group_threads;
+    static constexpr int threads = consumers + group_threads;
+
+    static constexpr int stage_bytes = depth_bytes * (Rows + Columns);
+    /// Where each consuming warp turns 16 rows of 32 sums into lines of the result.
+    static constexpr int turn_columns = 32;
+    static constexpr int turn_bytes = consumers / 32 * 16 * (turn_columns + 8) * 4;
+    /// Slices begin at multiples of 1024, wherever the block's memory does; 256 for barriers.
+    static constexpr std::size_t shared_bytes = Stages * stage_bytes + turn_bytes + 1024 + 256;
+
+    static_assert(Rows == 64 || Rows == 128, "a tile has 64 or 128 rows");
+    static_assert(group_columns == 64 || group_columns == 128 || group_columns == 256,
+                  "a group computes 64, 128 or 256 columns");
+    static_assert(Columns <= 256, "the copy engine brings 256 lines at most");
+    static_assert(Stages >= 2 && Stages <= 16, "a ring has 2 to 16 slices");
+};
+
 /// The tiles that a product chooses from, by its shape and the size of the device.
 template <class... Tiles>
 struct tile_choice {
@@ -51,13 +83,15 @@ struct tile_choice {
 };
 
 /// The tiles for operands of one format on devices of an architecture: `Arch` is 80 for
-/// `mma.sync`, which serves newer devices too, and 89 for that of 8-bit formats. `tf32` stands for
+/// `mma.sync`, which serves newer devices too, 89 for that of 8-bit formats, and 90 for `wgmma` in
+/// programs compiled for sm_90a, whose operands come through the copy engine. `tf32` stands for
 /// float matrices that are multiplied so; two 8-bit formats have the tiles of the left one.
 /// `narrow_tiles` are for operands of which 16 bytes cannot be read at once, because of where they
 /// begin or how far their lines are apart.
 /// Specialise it before the first product:
 /// `template <> struct demi::gemm_tile<80, demi::float16> { using tiles = ...; };`.
-/// Cost: each tile is compiled four times, once for each pair of operand layouts; for 89 once.
+/// Cost: each tile for 80 is compiled four times, once for each pair of operand layouts, the others
+/// once.
 template <int Arch, class Format>
 struct gemm_tile {
     using tiles = tile_choice<mma_tile<256, 128, 32, 64, 64, 3>, mma_tile<128, 128, 32, 64, 64, 4>,
@@ -70,6 +104,19 @@ template <class Format>
 struct gemm_tile<89, Format> {
     using tiles = tile_choice<mma_tile<128, 128, 32, 64, 32, 4>, mma_tile<64, 64, 32, 32, 32, 4>>;
     using narrow_tiles = tile_choice<mma_tile<128, 64, 32, 32, 32, 4>>;
+};
+
+template <class Format>
+struct gemm_tile<90, Format> {
+    using tiles =
+        tile_choice<wgmma_tile<128, 256, 4>, wgmma_tile<128, 128, 6>, wgmma_tile<64, 128, 8>>;
+};
+
+/// For an 8-bit left operand.
+template <class Format>
+    requires(sizeof(Format) == 1)
+struct gemm_tile<90, Format> {
+    using tiles = tile_choice<wgmma_tile<128, 128, 6>, wgmma_tile<64, 128, 8>>;
 };
 
 }  // namespace demi::inline DEMI_ABI

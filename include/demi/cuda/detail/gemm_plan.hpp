@@ -16,6 +16,7 @@ struct tile_size {
     std::size_t columns;
     std::size_t depth;
     std::size_t shared_bytes;
+    bool copies_beside = false;  ///< operands come without a hand of those that multiply
 };
 
 struct gemm_size {
@@ -45,16 +46,20 @@ constexpr std::size_t divided_up(std::size_t value, std::size_t by) {
 /// A rough model of the time a product takes, in multiplications of one multiprocessor: the busiest
 /// one computes a whole number of tiles; a tile's edges cost as much as 32 more rows and columns,
 /// its beginning and end as much as 256 more values of the depth; parts are written and read again
-/// at 48 multiplications a byte, and cost one more launch.
+/// at 48 multiplications a byte, and cost one more launch. Edges that are copied beside the
+/// multiplications cost nothing until the second-level cache is busy with those of all tiles: it
+/// brings a value to each multiprocessor in the time of some 112 multiplications.
 inline double gemm_cost(const gemm_size& size, const tile_size& tile, std::size_t parts,
                         std::size_t multiprocessors) {
     const std::size_t tiles =
         divided_up(size.rows, tile.rows) * divided_up(size.columns, tile.columns) * size.count;
     const auto most = static_cast<double>(divided_up(tiles * parts, multiprocessors));
-    const auto area =
-        static_cast<double>(tile.rows * tile.columns + 32 * (tile.rows + tile.columns));
+    const auto area = static_cast<double>(tile.rows * tile.columns);
+    const auto edges = static_cast<double>(tile.rows + tile.columns);
     const auto depth = static_cast<double>(divided_up(size.depth, parts) + 256);
-    double cost = most * area * depth;
+    const double each = static_cast<double>(tiles * parts) / static_cast<double>(multiprocessors);
+    double cost = tile.copies_beside ? std::max(most * area, each * 112 * edges) * depth
+                                     : most * (area + 32 * edges) * depth;
     if (parts > 1) {
         const double bytes = 8.0 * static_cast<double>(parts) * static_cast<double>(size.rows) *
                              static_cast<double>(size.columns) * static_cast<double>(size.count);

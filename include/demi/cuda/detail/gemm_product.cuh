@@ -168,32 +168,37 @@ struct block_part {
 /// second-level cache.
 inline constexpr unsigned tile_group = 8;
 
-/// Tiles in x, parts of the depth in y, products in z.
+/// Tile `place.x`, part `place.y` of the depth, product `place.z`.
 template <int Rows, int Columns, class Product>
-__device__ block_part part_of_block(const Product& product) {
+__device__ block_part part_at(const Product& product, const uint3& place) {
     const auto tile_rows = static_cast<unsigned>((product.rows + Rows - 1) / Rows);
     const auto tile_columns = static_cast<unsigned>((product.columns + Columns - 1) / Columns);
     const unsigned group_tiles = tile_group * tile_columns;
-    const unsigned first_row = blockIdx.x / group_tiles * tile_group;
+    const unsigned first_row = place.x / group_tiles * tile_group;
     const unsigned group_rows = ::min(tile_group, tile_rows - first_row);
-    const unsigned in_group = blockIdx.x % group_tiles;
+    const unsigned in_group = place.x % group_tiles;
 
     block_part part;
-    part.product = blockIdx.z;
+    part.product = place.z;
     part.row = std::size_t{first_row + in_group % group_rows} * Rows;
     part.column = std::size_t{in_group / group_rows} * Columns;
-    part.depth_begin = blockIdx.y * product.split.part_depth;
+    part.depth_begin = place.y * product.split.part_depth;
     part.depth_end = product.depth;
     part.partials = nullptr;
     if (product.split.parts > 1) {
-        if (blockIdx.y + 1 < product.split.parts) {
+        if (place.y + 1 < product.split.parts) {
             part.depth_end = part.depth_begin + product.split.part_depth;
         }
         part.partials =
-            product.split.partials + (std::size_t{blockIdx.z} * product.split.parts + blockIdx.y) *
-                                         product.rows * product.columns;
+            product.split.partials +
+            (std::size_t{place.z} * product.split.parts + place.y) * product.rows * product.columns;
     }
     return part;
+}
+
+template <int Rows, int Columns, class Product>
+__device__ block_part part_of_block(const Product& product) {
+    return part_at<Rows, Columns>(product, blockIdx);
 }
 
 template <class Pass>
