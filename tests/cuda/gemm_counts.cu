@@ -160,8 +160,8 @@ void multiply_watched(const demi::cuda_backend& where, const size& s) {
 void watched(const demi::cuda_backend& where) {
     const size s{256, 256, 128};
     multiply_watched(where, s);
-    expect_multiplications(s);
-    expect_tile_traffic(s, 64, 64);
+    expect_multiplications<half>(s);
+    expect_tile_traffic<half>(s, 64, 64);
     expect_no_hidden_cost(s.m * s.n / (32 * 32));
 }
 

@@ -3,6 +3,7 @@
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 
 #include <cuda/device_matrix.hpp>
 
@@ -209,17 +210,21 @@ TEST_CASE("epilogues of products by wgmma see each value once, at its place") {
             b.set_each(small_integer);
             c.set_each([](std::size_t r, std::size_t) { return static_cast<float>(r % 3); });
             offsets.set_each([](std::size_t, std::size_t s) { return small_integer(s, 1); });
+            auto amax = where.make_buffer<float>(1);
             const auto epilogue = demi::then(demi::bias<float>(offsets.view().data()),
-                                             demi::store<float16>(before.view()), demi::gelu{});
+                                             demi::store<float16>(before.view()),
+                                             demi::raise_amax(amax.data()), demi::gelu{});
             const way<std::remove_const_t<decltype(epilogue)>> fused{{0.25f, 2}, epilogue};
             REQUIRE(fused.take(where, a.constant(), b.constant(), c.view(), by_choice));
             const auto found = c.result();
             const auto kept = before.result();
             std::size_t wrong = 0;
+            float largest = 0;
             for (std::size_t r = 0; r < m; ++r) {
                 for (std::size_t s = 0; s < n; ++s) {
                     const float value = 0.25f * sum_of_small_integers(r, s, k) +
                                         2 * static_cast<float>(r % 3) + small_integer(s, 1);
+                    largest = std::max(largest, std::fabs(value));
                     const float result = demi::gelu{}(value);
                     const float stored = demi::convert<float>(found.view()(r, s));
                     const double epsilon = demi::format_traits<float16>::epsilon;
@@ -231,6 +236,7 @@ TEST_CASE("epilogues of products by wgmma see each value once, at its place") {
             }
             CAPTURE(layouts, alignment);
             CHECK(wrong == 0);
+            CHECK(where.read(amax.data()).get() == largest);
             CHECK(found.padding_is_untouched());
             CHECK(kept.padding_is_untouched());
         }
