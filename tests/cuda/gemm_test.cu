@@ -6,8 +6,6 @@
 
 #include <cuda/device_matrix.hpp>
 
-#include <cuda/device_matrix.hpp>
-
 #include <array>
 #include <cmath>
 #include <cstddef>
