@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Runs PROGRAM CASE under LAUNCHER and compares what the emulator counted with the bounds that the
 # program prints. Counts are summed over the kernels whose names contain the word of a bound.
-# CAPABILITY: of the emulated device, such as 9.0; 8.0 when it is not given.
-
-if(NOT DEFINED CAPABILITY)
-    set(CAPABILITY 8.0)
-endif()
+# CAPABILITY: the compute capability of the emulated device, such as 9.0.
 
 set(counts "${OUTPUT}.counts")
 file(REMOVE "${counts}")

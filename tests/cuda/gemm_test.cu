@@ -5,6 +5,7 @@
 #include <demi/kernels/watching_epilogue.hpp>
 
 #include <cuda/device_matrix.hpp>
+#include <cuda/fused_product.hpp>
 
 #include <array>
 #include <cmath>
@@ -84,10 +85,6 @@ void check_odd_sizes(std::size_t largest, std::size_t step) {
         const std::size_t wrong = wrong_elements<A, B, C>(where, now, rng);
         CHECK(wrong == 0);
     }
-}
-
-float small_integer(std::size_t row, std::size_t column) {
-    return static_cast<float>((row * 7 + column * 3) % 9) - 4;
 }
 
 /// A user's function that is no template and writes memory.
@@ -394,48 +391,10 @@ TEMPLATE_TEST_CASE("an empty inner dimension leaves beta times the result", "", 
 TEMPLATE_TEST_CASE("epilogues see each value once, at its place", "", demi::float16, float) {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
-    const std::size_t m = 75, n = 72, k = 24;
-    for (std::size_t layouts = 0; layouts < 8; ++layouts) {
-        // A result whose lines are stored in pieces, and one whose are not.
-        for (const std::size_t alignment : {std::size_t{16}, sizeof(TestType)}) {
-            device_matrix<TestType> a(where, m, k, bit_layout(layouts, 0), 16);
-            device_matrix<TestType> b(where, k, n, bit_layout(layouts, 1), 16);
-            device_matrix<TestType> c(where, m, n, bit_layout(layouts, 2), alignment);
-            device_matrix<TestType> before(where, m, n, bit_layout(~layouts, 2));
-            device_matrix<float> offsets(where, 1, n, layout::row_major);
-            a.set_each(small_integer);
-            b.set_each(small_integer);
-            c.set_each([](std::size_t r, std::size_t) { return static_cast<float>(r % 3); });
-            offsets.set_each([](std::size_t, std::size_t s) { return small_integer(s, 1); });
-            demi::gemm(where, a.constant(), b.constant(), c.view(), {0.25f, 2},
-                       demi::then(demi::bias<float>(offsets.view().data()),
-                                  demi::store<TestType>(before.view()), demi::gelu{}));
-            const auto found = c.result();
-            const auto kept = before.result();
-            std::size_t wrong = 0;
-            for (std::size_t r = 0; r < m; ++r) {
-                for (std::size_t s = 0; s < n; ++s) {
-                    float sum = 0;
-                    for (std::size_t i = 0; i < k; ++i) {
-                        sum += small_integer(r, i) * small_integer(i, s);
-                    }
-                    const float value =
-                        0.25f * sum + 2 * static_cast<float>(r % 3) + small_integer(s, 1);
-                    const float result = demi::gelu{}(value);
-                    const float stored = demi::convert<float>(found.view()(r, s));
-                    const double epsilon = demi::format_traits<TestType>::epsilon;
-                    const double allowed = std::fabs(result) * epsilon + 1e-6;
-                    const bool right = demi::convert<float>(kept.view()(r, s)) == value &&
-                                       std::fabs(stored - result) <= allowed;
-                    if (!right) ++wrong;
-                }
-            }
-            CAPTURE(layouts, alignment);
-            CHECK(wrong == 0);
-            CHECK(found.padding_is_untouched());
-            CHECK(kept.padding_is_untouched());
-        }
-    }
+    check_fused_products<TestType>(
+        where, 75, 72, 24,
+        [&](const auto& x, const auto& y, const auto& result, const auto& options,
+            const auto& epilogue) { demi::gemm(where, x, y, result, options, epilogue); });
 }
 
 TEMPLATE_TEST_CASE("epilogues watch every value of the result, and nothing else", "",

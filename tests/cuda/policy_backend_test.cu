@@ -4,6 +4,7 @@
 #include <demi/kernels/gemm_batched.hpp>
 
 #include <cuda/device_matrix.hpp>
+#include <cuda/fused_product.hpp>
 
 #include <algorithm>
 #include <array>
@@ -142,18 +143,6 @@ std::size_t wrong_in_half(const half_backend& where, const product_case& now, ma
     return wrong;
 }
 
-float small_integer(std::size_t row, std::size_t column) {
-    return static_cast<float>((row * 7 + column * 3) % 9) - 4;
-}
-
-double product_of_integers(std::size_t row, std::size_t column, std::size_t depth) {
-    double sum = 0;
-    for (std::size_t i = 0; i < depth; ++i) {
-        sum += double{small_integer(row, i)} * double{small_integer(i, column)};
-    }
-    return sum;
-}
-
 /// Every value of a matrix of one row, as the only summand of a product.
 template <class Backend>
 std::vector<float> multiplied_by_one(const Backend& where, const std::vector<float>& values,
@@ -288,7 +277,7 @@ TEST_CASE("a product in TF32 has an epilogue, a 16-bit result and a divided dept
             for (std::size_t r = 0; r < m; ++r) {
                 for (std::size_t s = 0; s < n; ++s) {
                     const auto expected = demi::convert<demi::float16>(static_cast<float>(
-                        0.125 * product_of_integers(r, s, k) + double{small_integer(s, 1)}));
+                        0.125 * sum_of_small_integers(r, s, k) + double{small_integer(s, 1)}));
                     if (!same_bits(found.view()(r, s), expected)) ++wrong;
                 }
             }

@@ -3,9 +3,9 @@
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
-#include <demi/kernels/watching_epilogue.hpp>
 
 #include <cuda/device_matrix.hpp>
+#include <cuda/fused_product.hpp>
 
 #include <algorithm>
 #include <array>
@@ -108,16 +108,6 @@ void check_odd_sizes(std::size_t largest, std::size_t step) {
     }
 }
 
-float small_integer(std::size_t row, std::size_t column) {
-    return static_cast<float>((row * 7 + column * 3) % 9) - 4;
-}
-
-float sum_of_small_integers(std::size_t row, std::size_t column, std::size_t depth) {
-    float sum = 0;
-    for (std::size_t i = 0; i < depth; ++i) sum += small_integer(row, i) * small_integer(i, column);
-    return sum;
-}
-
 /// Threads of a block of the first kernel that `work` puts into a stream.
 template <class Work>
 unsigned threads_of(const demi::cuda_stream& stream, const Work& work) {
@@ -197,50 +187,13 @@ TEMPLATE_TEST_CASE("products of 8-bit matrices whose sums fit are exact", "",
 TEST_CASE("epilogues of products by wgmma see each value once, at its place") {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
-    const std::size_t m = 75, n = 168, k = 72;
-    for (std::size_t layouts = 0; layouts < 8; ++layouts) {
-        // A result whose lines are stored in pieces, and one whose are not.
-        for (const std::size_t alignment : {std::size_t{16}, sizeof(float16)}) {
-            device_matrix<float16> a(where, m, k, bit_layout(layouts, 0), 16);
-            device_matrix<float16> b(where, k, n, bit_layout(layouts, 1), 16);
-            device_matrix<float16> c(where, m, n, bit_layout(layouts, 2), alignment);
-            device_matrix<float16> before(where, m, n, bit_layout(~layouts, 2));
-            device_matrix<float> offsets(where, 1, n, layout::row_major);
-            a.set_each(small_integer);
-            b.set_each(small_integer);
-            c.set_each([](std::size_t r, std::size_t) { return static_cast<float>(r % 3); });
-            offsets.set_each([](std::size_t, std::size_t s) { return small_integer(s, 1); });
-            auto amax = where.make_buffer<float>(1);
-            const auto epilogue = demi::then(demi::bias<float>(offsets.view().data()),
-                                             demi::store<float16>(before.view()),
-                                             demi::raise_amax(amax.data()), demi::gelu{});
-            const way<std::remove_const_t<decltype(epilogue)>> fused{{0.25f, 2}, epilogue};
-            REQUIRE(fused.take(where, a.constant(), b.constant(), c.view(), by_choice));
-            const auto found = c.result();
-            const auto kept = before.result();
-            std::size_t wrong = 0;
-            float largest = 0;
-            for (std::size_t r = 0; r < m; ++r) {
-                for (std::size_t s = 0; s < n; ++s) {
-                    const float value = 0.25f * sum_of_small_integers(r, s, k) +
-                                        2 * static_cast<float>(r % 3) + small_integer(s, 1);
-                    largest = std::max(largest, std::fabs(value));
-                    const float result = demi::gelu{}(value);
-                    const float stored = demi::convert<float>(found.view()(r, s));
-                    const double epsilon = demi::format_traits<float16>::epsilon;
-                    const double allowed = std::fabs(result) * epsilon + 1e-6;
-                    const bool right = demi::convert<float>(kept.view()(r, s)) == value &&
-                                       std::fabs(stored - result) <= allowed;
-                    if (!right) ++wrong;
-                }
-            }
-            CAPTURE(layouts, alignment);
-            CHECK(wrong == 0);
-            CHECK(where.read(amax.data()).get() == largest);
-            CHECK(found.padding_is_untouched());
-            CHECK(kept.padding_is_untouched());
-        }
-    }
+    check_fused_products<float16>(
+        where, 75, 168, 72,
+        [&](const auto& x, const auto& y, const auto& result, const auto& options,
+            const auto& epilogue) {
+            const way<std::remove_cvref_t<decltype(epilogue)>> fused{options, epilogue};
+            REQUIRE(fused.take(where, x, y, result, by_choice));
+        });
 }
 
 TEMPLATE_TEST_CASE("NaN and infinity reach their row or column by wgmma, and nothing else", "",
