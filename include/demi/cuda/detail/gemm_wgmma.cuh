@@ -21,8 +21,8 @@ namespace demi::inline DEMI_ABI::detail {
 /// sums of one, the slices of the next are on their way.
 ///
 /// Tensor cores of compute capability 9.0 keep about 14 bits of sums of 8-bit products, so these
-/// are added to sums in float after each slice: the error does not grow with the depth, and is that
-/// of 128 products, some 2^-13 of the largest of them.
+/// are added to sums in float after each slice: the error is some 2^-13 of what 128 products add up
+/// to, and does not grow with the depth.
 template <class Tile, class Product>
 struct wgmma_pass {
     static constexpr int threads = Tile::threads;
