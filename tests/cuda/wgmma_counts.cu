@@ -2,6 +2,7 @@
 /// As gemm_counts.cu, for products by `wgmma`.
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/gemm.hpp>
+#include <demi/kernels/watching_epilogue.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,9 +28,9 @@ void expect(const char* kernel, const char* counter, std::uint64_t value) {
     expect(kernel, counter, value, value);
 }
 
-void expect_no_hidden_cost() {
+void expect_no_hidden_cost(std::uint64_t atomics = 0) {
     expect("kernel", "local_bytes", 0);
-    expect("kernel", "atomics", 0);
+    expect("kernel", "atomics", atomics);
     expect("kernel", "bank_conflicts", 0);
 }
 
@@ -114,6 +115,25 @@ void layer(const demi::cuda_backend& where) {
     expect_no_hidden_cost();
 }
 
+/// More tiles than blocks: one atomic for each warp that multiplies.
+void watched(const demi::cuda_backend& where) {
+    const size s{64 * 16, 128 * 16, 64};
+    matrices<half> of(where, s, layout::row_major, layout::column_major);
+    auto amax = where.make_buffer<float>(1);
+    constexpr int near_one = 0x3c;  // in both bytes of a half
+    const cudaStream_t stream = where.stream().get();
+    cudaMemsetAsync(of.memory_a.data(), near_one, 2 * s.m * s.k, stream);
+    cudaMemsetAsync(of.memory_b.data(), near_one, 2 * s.k * s.n, stream);
+    cudaMemsetAsync(amax.data(), 0, sizeof(float), stream);
+    auto product =
+        demi::detail::make_product(1, of.a, of.b, 0, of.c, demi::raise_amax(amax.data()), false);
+    product.has_wide_lines = true;
+    demi::detail::launch_wgmma_tile<demi::wgmma_tile<64, 128, 8>>(where.context(), product);
+    expect("kernel", "launches", 1);
+    expect_stores(2 * s.m * s.n);
+    expect_no_hidden_cost(8 * std::uint64_t(where.context().device().multiprocessors));
+}
+
 /// Parts of a long depth, and more of them than blocks.
 void long_depth(const demi::cuda_backend& where) {
     const size s{64, 128, 8192};
@@ -132,6 +152,7 @@ const std::map<std::string, std::function<void(const demi::cuda_backend&)>> case
     {"wgmma_64x128", whole_tiles<demi::wgmma_tile<64, 128, 8>>},
     {"wgmma_8_bits", whole_tiles_of_8_bits<demi::wgmma_tile<128, 128, 6>>},
     {"wgmma_layer", layer},
+    {"wgmma_watched", watched},
     {"wgmma_long_depth", long_depth}};
 
 }  // namespace

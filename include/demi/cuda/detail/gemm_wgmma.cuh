@@ -21,8 +21,8 @@ namespace demi::inline DEMI_ABI::detail {
 /// sums of one, the slices of the next are on their way.
 ///
 /// Tensor cores of compute capability 9.0 keep about 14 bits of sums of 8-bit products, so these
-/// are added to sums in float after each slice: the error does not grow with the depth, and is that
-/// of 128 products, some 2^-13 of the largest of them.
+/// are added to sums in float after each slice: the error is some 2^-13 of what 128 products add up
+/// to, and does not grow with the depth.
 template <class Tile, class Product>
 struct wgmma_pass {
     static constexpr int threads = Tile::threads;
@@ -125,6 +125,7 @@ private:
     __device__ void multiply(slice_ring<Tile> ring, float* turn) const {
         const int row = group_row();
         const int column = group_column();
+        typename Product::worker worker = product.begin_worker();
         for_each_part([&](const block_part& part, int slices) {
             group_sums sums = {};
             if constexpr (has_short_sums) {
@@ -136,8 +137,9 @@ private:
                 product.b.along_depth ? add_products<true, false>(sums, ring, slices, row, column)
                                       : add_products<true, true>(sums, ring, slices, row, column);
             }
-            write(sums, turn, part, row, column);
+            write(sums, turn, part, row, column, worker);
         });
+        if (product.split.parts == 1) Product::end_worker(worker);
     }
 
     /// Starts the multiplications of a slice; `keep` 0: they replace the sums.
@@ -209,13 +211,12 @@ private:
     }
 
     __device__ void write(const group_sums& sums, float* turn, const block_part& part, int row,
-                          int column) const {
+                          int column, typename Product::worker& worker) const {
         using wide_writer = line_writer<Tile::turn_columns, Product>;
         using narrow_writer = narrow_line_writer<Product>;
         const int warp = static_cast<int>(threadIdx.x) / 32;
         auto* const to = product.result_of(part.product);
         float* const warp_turn = turn + warp * 16 * wide_writer::row_length;
-        typename Product::worker worker = product.begin_worker();
         const wide_writer lines{product, part, to, warp_turn, worker};
         const narrow_writer narrow{product, to, reinterpret_cast<std::uint32_t*>(warp_turn)};
         const std::size_t first_row = part.row + row + warp % 4 * 16;
@@ -234,7 +235,6 @@ private:
             }
             write_lines(lines, sums, i, first_row, first_column);
         }
-        if (part.partials == nullptr) Product::end_worker(worker);
     }
 
     template <class Writer>

@@ -21,9 +21,10 @@ struct tensor_lines {
     std::size_t count;
     std::ptrdiff_t distance;  ///< of matrices, in values
 
-    /// Whether a map can describe them: coordinates have 32 bits, distances 40.
+    /// Whether a map can describe them: coordinates have 32 bits, of boxes that hang over the edge
+    /// too, and distances 40.
     bool fit() const {
-        constexpr std::size_t most = std::size_t{1} << 31;
+        constexpr std::size_t most = (std::size_t{1} << 31) - 256;
         constexpr std::size_t most_bytes = std::size_t{1} << 40;
         return line_length > 0 && lines > 0 && line_length <= most && lines <= most &&
                line_distance * value_bytes < most_bytes && distance >= 0 &&
