@@ -19,6 +19,11 @@
 #include <string_view>
 #include <vector>
 
+#if __has_include(<unistd.h>)
+#include <fcntl.h>
+#include <unistd.h>
+#endif
+
 namespace demi::inline DEMI_ABI::detail {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -107,6 +112,21 @@ private:
     const std::string& path_;
 };
 
+/// Has the bytes of a file on the disk before it takes the place of the former one: else a machine
+/// that loses its power could keep the new name without them.
+inline bool reach_disk([[maybe_unused]] const std::string& path) {
+#if __has_include(<unistd.h>)
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) return false;
+    // Some file systems cannot be asked.
+    const bool reached = ::fsync(file) == 0 || errno == EINVAL;
+    ::close(file);
+    return reached;
+#else
+    return true;
+#endif
+}
+
 inline void write_checkpoint_file(const std::string& path, const checkpoint_records& records) {
     checkpoint_encoder encoder;
     encoder.raw(checkpoint_magic.data(), checkpoint_magic.size());
@@ -125,7 +145,7 @@ inline void write_checkpoint_file(const std::string& path, const checkpoint_reco
     std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
     file.write(encoder.bytes().data(), static_cast<std::streamsize>(encoder.bytes().size()));
     file.close();
-    if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    if (!file || !reach_disk(unfinished) || std::rename(unfinished.c_str(), path.c_str()) != 0) {
         const int reason = errno;
         std::remove(unfinished.c_str());
         raise(error(message("checkpoint: cannot write ", path, ": ", std::strerror(reason))));
