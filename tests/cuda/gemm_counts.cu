@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/// Runs one product and prints what its kernels may move and do, for check_traffic.cmake to compare
-/// with what an emulator counted: lines "<part of a kernel's name> <counter> <least> <most>".
+/// Runs one product and prints what its kernels may move and do; see expected_counts.hpp.
 #include <demi/cuda/policy_backend.cuh>
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/gemm_batched.hpp>
 #include <demi/kernels/watching_epilogue.hpp>
+
+#include <cuda/expected_counts.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -23,21 +24,6 @@ using demi::detail::product_math;
 struct size {
     std::size_t m, n, k;
 };
-
-void expect(const char* kernel, const char* counter, std::uint64_t least, std::uint64_t most) {
-    std::printf("%s %s %llu %llu\n", kernel, counter, static_cast<unsigned long long>(least),
-                static_cast<unsigned long long>(most));
-}
-void expect(const char* kernel, const char* counter, std::uint64_t value) {
-    expect(kernel, counter, value, value);
-}
-
-/// Of all kernels.
-void expect_no_hidden_cost(std::uint64_t atomics = 0) {
-    expect("kernel", "local_bytes", 0);
-    expect("kernel", "atomics", atomics);
-    expect("kernel", "bank_conflicts", 0);
-}
 
 /// Every tile reads its operands once, in whole sectors, and writes its part of the result once.
 template <class T>

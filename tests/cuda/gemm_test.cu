@@ -6,6 +6,7 @@
 
 #include <cuda/device_matrix.hpp>
 #include <cuda/fused_product.hpp>
+#include <cuda/product_cases.hpp>
 
 #include <array>
 #include <cmath>
@@ -27,14 +28,6 @@ std::vector<T> bits_of_result(const device_matrix<T>& matrix) {
     return matrix.result().memory();
 }
 
-struct product_case {
-    std::size_t m, n, k;
-    std::size_t layouts;  ///< bits: of a, b, c
-    std::size_t alignment;
-    float alpha = 1;
-    float beta = 0;
-};
-
 /// Elements that are further from the exact product than they may be, or touched padding.
 template <class A, class B, class C, class Multiply>
 std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& now,
@@ -45,46 +38,31 @@ std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& 
     device_matrix<C> c(where, now.m, now.n, bit_layout(now.layouts, 2), aligned(sizeof(C)));
     a.fill(rng);
     b.fill(rng);
-    if (now.beta != 0) c.fill(rng);
+    if (now.options.beta != 0) c.fill(rng);
     multiply(a.constant(), b.constant(), c.view());
     const padded_matrix<C> found = c.result();
     // Tensor cores that multiply 8-bit values keep some 14 bits of the sums of a slice.
     const bool has_float8 = where.context().device().compute_capability >= 89;
     const double inexact = has_float8 && sizeof(A) == 1 && sizeof(B) == 1 ? 0x1p-11 : 0;
-    return count_wrong(now.alpha, a.host(), b.host(), now.beta, c.host(), found.view(), inexact) +
+    return count_wrong(now.options.alpha, a.host(), b.host(), now.options.beta, c.host(),
+                       found.view(), inexact) +
            (found.padding_is_untouched() ? 0 : 1'000'000);
 }
 
 template <class A, class B, class C>
 std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& now,
                            matrix_rng& rng) {
-    return wrong_elements<A, B, C>(where, now, rng, [&](auto a, auto b, auto c) {
-        demi::gemm(where, a, b, c, {now.alpha, now.beta});
-    });
+    return wrong_elements<A, B, C>(
+        where, now, rng, [&](auto a, auto b, auto c) { demi::gemm(where, a, b, c, now.options); });
 }
 
-/// Odd sizes up to `largest`, each with another layout, alignment, and pair of factors.
 template <class A, class B, class C>
 void check_odd_sizes(std::size_t largest, std::size_t step) {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
-    matrix_rng rng(largest + step);
-    std::size_t i = 0;
-    for (std::size_t size = 1; size <= largest; size += step, ++i) {
-        const auto other = [&] { return random_size(rng, 0, (largest - 1) / 2) * 2 + 1; };
-        std::array<std::size_t, 3> sizes{size, other(), other()};
-        std::rotate(sizes.begin(), sizes.begin() + i % 3, sizes.end());
-        const product_case now{sizes[0],
-                               sizes[1],
-                               sizes[2],
-                               i % 8,
-                               std::size_t{2} << (i / 8 + i) % 4,
-                               i % 5 == 0 ? 0.75f : 1.0f,
-                               i % 3 == 0 ? -0.5f : 0.0f};
-        CAPTURE(now.m, now.n, now.k, now.layouts, now.alignment, now.alpha, now.beta);
-        const std::size_t wrong = wrong_elements<A, B, C>(where, now, rng);
-        CHECK(wrong == 0);
-    }
+    for_odd_sizes(largest, step, 2, [&](const product_case& now, matrix_rng& rng) {
+        return wrong_elements<A, B, C>(where, now, rng);
+    });
 }
 
 /// A user's function that is no template and writes memory.

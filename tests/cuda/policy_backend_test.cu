@@ -5,6 +5,7 @@
 
 #include <cuda/device_matrix.hpp>
 #include <cuda/fused_product.hpp>
+#include <cuda/product_cases.hpp>
 
 #include <algorithm>
 #include <array>
@@ -58,37 +59,6 @@ padded_matrix<float> rounded_to_tf32(matrix_view<const float> matrix) {
         }
     }
     return result;
-}
-
-struct product_case {
-    std::size_t m, n, k;
-    std::size_t layouts;  ///< bits: of a, b, c
-    std::size_t alignment;
-    demi::gemm_options options{};
-};
-
-/// Odd sizes up to `largest`, each with another layout, alignment from `least`, and pair of
-/// factors.
-template <class Check>
-void for_odd_sizes(std::size_t largest, std::size_t step, std::size_t least, const Check& check) {
-    matrix_rng rng(largest + step);
-    const std::size_t alignments = least == 2 ? 4 : 3;
-    std::size_t i = 0;
-    for (std::size_t size = 1; size <= largest; size += step, ++i) {
-        const auto other = [&] { return random_size(rng, 0, (largest - 1) / 2) * 2 + 1; };
-        std::array<std::size_t, 3> sizes{size, other(), other()};
-        std::rotate(sizes.begin(), sizes.begin() + i % 3, sizes.end());
-        const product_case now{sizes[0],
-                               sizes[1],
-                               sizes[2],
-                               i % 8,
-                               least << (i / 8 + i) % alignments,
-                               {i % 5 == 0 ? 0.75f : 1.0f, i % 3 == 0 ? -0.5f : 0.0f}};
-        CAPTURE(now.m, now.n, now.k, now.layouts, now.alignment, now.options.alpha,
-                now.options.beta);
-        const std::size_t wrong = check(now, rng);
-        CHECK(wrong == 0);
-    }
 }
 
 /// Elements further from the product of the rounded factors than a float sum may be.

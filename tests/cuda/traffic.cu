@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-/// Runs one pass and prints what its kernels may move and do, for check_traffic.cmake to compare
-/// with what an emulator counted: lines "<part of a kernel's name> <counter> <least> <most>".
+/// Runs one pass and prints what its kernels may move and do; see expected_counts.hpp.
 #include <demi/cuda/cuda_backend.cuh>
 #include <demi/kernels/cast.hpp>
 #include <demi/kernels/float8_cast.hpp>
 #include <demi/kernels/matrix_cast.hpp>
 #include <demi/training/adamw.hpp>
 #include <demi/training/optimizer.hpp>
+
+#include <cuda/expected_counts.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +23,6 @@ namespace {
 constexpr std::uint64_t elements = 300'000;
 constexpr std::uint64_t sector = 32;
 
-void expect(const char* kernel, const char* counter, std::uint64_t least, std::uint64_t most) {
-    std::printf("%s %s %llu %llu\n", kernel, counter, static_cast<unsigned long long>(least),
-                static_cast<unsigned long long>(most));
-}
-
 /// Within 2 %, in sectors too: whole sectors are moved, and each once.
 void expect_traffic(const char* kernel, const std::string& direction, std::uint64_t bytes) {
     const auto near = [&](const std::string& counter, std::uint64_t value) {
@@ -34,13 +30,6 @@ void expect_traffic(const char* kernel, const std::string& direction, std::uint6
     };
     near("global_" + direction + "_bytes", bytes);
     near("global_" + direction + "_sectors", bytes / sector);
-}
-
-/// Of all kernels.
-void expect_no_hidden_cost() {
-    expect("kernel", "local_bytes", 0, 0);
-    expect("kernel", "atomics", 0, 0);
-    expect("kernel", "bank_conflicts", 0, 0);
 }
 
 template <class T>

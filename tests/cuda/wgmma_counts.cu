@@ -4,6 +4,8 @@
 #include <demi/kernels/gemm.hpp>
 #include <demi/kernels/watching_epilogue.hpp>
 
+#include <cuda/expected_counts.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,20 +21,6 @@ using half = demi::float16;
 struct size {
     std::size_t m, n, k;
 };
-
-void expect(const char* kernel, const char* counter, std::uint64_t least, std::uint64_t most) {
-    std::printf("%s %s %llu %llu\n", kernel, counter, static_cast<unsigned long long>(least),
-                static_cast<unsigned long long>(most));
-}
-void expect(const char* kernel, const char* counter, std::uint64_t value) {
-    expect(kernel, counter, value, value);
-}
-
-void expect_no_hidden_cost(std::uint64_t atomics = 0) {
-    expect("kernel", "local_bytes", 0);
-    expect("kernel", "atomics", atomics);
-    expect("kernel", "bank_conflicts", 0);
-}
 
 /// Every tile reads its operands once, in whole sectors, and multiplies nothing beyond them. Each
 /// of four warps counts an instruction for 64 rows.

@@ -6,6 +6,7 @@
 
 #include <cuda/device_matrix.hpp>
 #include <cuda/fused_product.hpp>
+#include <cuda/product_cases.hpp>
 
 #include <algorithm>
 #include <array>
@@ -59,13 +60,6 @@ constexpr auto by_tile = [](auto& context, const auto& product, const auto&) {
     return true;
 };
 
-struct product_case {
-    std::size_t m, n, k;
-    std::size_t layouts = 0;  ///< bits: of a, b, c
-    float alpha = 1;
-    float beta = 0;
-};
-
 /// Elements that are further from the exact product than they may be, or signs that the product was
 /// not taken or wrote beside its result. `C` at any place.
 template <class A, class B, class C, class Launch>
@@ -77,35 +71,22 @@ std::size_t wrong_elements(const demi::cuda_backend& where, const product_case& 
                        now.m % 2 == 0 ? 16 : sizeof(C));
     a.fill(rng);
     b.fill(rng);
-    if (now.beta != 0) c.fill(rng);
-    const way<> plain{{now.alpha, now.beta}};
+    if (now.options.beta != 0) c.fill(rng);
+    const way<> plain{now.options};
     if (!plain.take(where, a.constant(), b.constant(), c.view(), launch)) return 2'000'000;
     const padded_matrix<C> found = c.result();
-    return count_wrong(now.alpha, a.host(), b.host(), now.beta, c.host(), found.view()) +
+    return count_wrong(now.options.alpha, a.host(), b.host(), now.options.beta, c.host(),
+                       found.view()) +
            (found.padding_is_untouched() ? 0 : 1'000'000);
 }
 
-/// Odd sizes up to `largest`, each with another layout and pair of factors.
 template <class A, class B, class C>
 void check_odd_sizes(std::size_t largest, std::size_t step) {
     const demi::cuda_stream stream;
     const demi::cuda_backend where(stream);
-    matrix_rng rng(largest + step);
-    std::size_t i = 0;
-    for (std::size_t size = 1; size <= largest; size += step, ++i) {
-        const auto other = [&] { return random_size(rng, 0, (largest - 1) / 2) * 2 + 1; };
-        std::array<std::size_t, 3> sizes{size, other(), other()};
-        std::rotate(sizes.begin(), sizes.begin() + i % 3, sizes.end());
-        const product_case now{sizes[0],
-                               sizes[1],
-                               sizes[2],
-                               i % 8,
-                               i % 5 == 0 ? 0.75f : 1.0f,
-                               i % 3 == 0 ? -0.5f : 0.0f};
-        CAPTURE(now.m, now.n, now.k, now.layouts, now.alpha, now.beta);
-        const std::size_t wrong = wrong_elements<A, B, C>(where, now, rng, by_choice);
-        CHECK(wrong == 0);
-    }
+    for_odd_sizes(largest, step, 16, [&](const product_case& now, matrix_rng& rng) {
+        return wrong_elements<A, B, C>(where, now, rng, by_choice);
+    });
 }
 
 /// Threads of a block of the first kernel that `work` puts into a stream.

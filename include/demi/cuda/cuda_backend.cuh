@@ -37,8 +37,8 @@ __global__ void invoke_kernel(const Task task) {
 /// ones.
 ///
 /// Products of two 8-bit matrices whose lines run along the inner dimension go to the tensor cores
-/// of devices of compute capability 8.9 and newer. These keep some 14 bits of a sum of 64 products;
-/// such sums are added up in float.
+/// of devices of compute capability 8.9 and newer. These keep some 14 bits of a sum of 64 products,
+/// by `wgmma` of 128; such sums are added up in float.
 ///
 /// What is called between the beginning and the end of a stream capture becomes part of the graph,
 /// and its replays give the same bits. Results of `reduce` do not depend on the size of the device.

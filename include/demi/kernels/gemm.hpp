@@ -94,9 +94,10 @@ void require_product(const matrix_view<A>& a, const matrix_view<B>& b, const mat
 ///
 /// A transposed operand is `transposed(view)`; each matrix has its own layout and format. Products
 /// are summed in float (in double when a matrix is double), and the result is rounded once, to
-/// nearest even. NaN and infinity in `a` or `b` propagate. With `beta` 0 the old `c` is not read;
-/// with an empty inner dimension the product is 0. Nothing beyond the matrices is read or written,
-/// but by epilogues: see epilogue.hpp, activation.hpp and watching_epilogue.hpp.
+/// nearest even; tensor cores keep less of short sums of 8-bit products, see `cuda_backend`. NaN
+/// and infinity in `a` or `b` propagate. With `beta` 0 the old `c` is not read; with an empty inner
+/// dimension the product is 0. Nothing beyond the matrices is read or written, but by epilogues:
+/// see epilogue.hpp, activation.hpp and watching_epilogue.hpp.
 ///
 /// Throws `invalid_argument`, before anything is written, for shapes that do not fit, a factor that
 /// is not finite, a `c` that shares memory with `a` or `b`, or an epilogue of another shape.

@@ -43,9 +43,9 @@ struct tensor_reducer : Reducer {
 /// Reduces each tensor by itself: `values[i]`, in the backend's memory, becomes what `reduce` gives
 /// for the operands' tensors i, the default value for one without elements.
 ///
-/// Throws `invalid_argument` when the shapes differ. Cost: one pass; no synchronisation; on a
-/// device two launches for any number of tensors. The result is the same bits for any number of
-/// threads.
+/// Throws `invalid_argument` when the shapes differ, `out_of_memory` when there is no room for the
+/// values of the parts. Cost: one pass; no synchronisation; on a device two launches for any number
+/// of tensors. The result is the same bits for any number of threads.
 template <backend B, class Reducer, class First, class... Rest>
 void reduce_each(const B& where, typename Reducer::value_type* values, const Reducer& reducer,
                  const First& first, const Rest&... rest) {
